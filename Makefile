@@ -1,0 +1,51 @@
+# Two commands matter: `make demo` (the main job) and `make test` (everything). Each sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup system demo test test-fast lint types unit real lock benchmarks clean
+
+help:  ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: $(STAMP)  ## Make the virtual environment in .venv, with .venv/bin/garboard
+
+$(STAMP): requirements.lock requirements-uv.lock pyproject.toml
+	@tools/setup/system-packages python
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --require-hashes --compile-bytecode requirements.lock
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --compile-bytecode --editable .
+	$(BIN)/python -m compileall -q src
+	@touch $@
+
+lock:  ## Pin every dependency with hashes (after a change of pyproject.toml)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --group dev -o requirements.lock pyproject.toml
+	printf 'uv==0.13.7\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" -o requirements-uv.lock -
+
+demo: setup  ## A patch tree over sample manifests: diff, lint with a deliberate mistake, explain
+	@examples/patches/demo
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
+
+types: setup
+	$(BIN)/mypy
+
+unit: setup
+	$(PYTEST) -q -n 2 -m "not real and not lab"
+
+test-fast: lint types unit  ## Lint, types, unit and property tests: about a minute
+
+real: setup
+	$(PYTEST) -q -m "real and not lab"
+
+test: test-fast real  ## All the tests
+
+clean:  ## Remove what the targets above made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

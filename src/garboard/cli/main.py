@@ -1,0 +1,63 @@
+"""The entry point: the table of commands, and the one place where an error becomes text and a status."""
+
+import os
+import sys
+
+import click
+
+from garboard.cli.lazy import LazyCommand, LazyGroup
+from garboard.errors import GarboardError
+
+COMMANDS = {
+    "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
+    "version": LazyCommand("garboard.cli.version:version", "Show the version and the supported Kubernetes minors."),
+    "completion": LazyCommand("garboard.cli.completion:completion", "Print a shell completion script."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Example: garboard patch diff -f kube-apiserver.yaml --target kube-apiserver --patches ./patches",
+)
+def garboard() -> None:
+    """A Kubernetes cluster lifecycle toolkit."""
+
+
+def main() -> None:
+    """Run the command line and exit with the status of its outcome."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit status; every failure a user can cause has been printed."""
+    try:
+        # Without standalone mode click returns what ctx.exit() was given, or the command's own return value.
+        outcome = garboard.main(arguments, prog_name="garboard", standalone_mode=False)
+    except GarboardError as error:
+        report(error.error_class, error.message, error.hint)
+        return error.exit_code
+    except click.ClickException as error:
+        report("usage", error.format_message(), _usage_hint(error))
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        report("interrupted", "interrupted", None)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; what is still buffered must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return outcome if isinstance(outcome, int) else 0
+
+
+def report(error_class: str, message: str, hint: str | None) -> None:
+    """Write an error and the next thing to try to stderr."""
+    text = f"error[{error_class}]: {message}\n" + (f"hint: {hint}\n" if hint else "")
+    # A path on disk may hold bytes that are no text; showing them escaped beats failing while we report.
+    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+def _usage_hint(error: click.ClickException) -> str | None:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"see `{context.command_path} --help`" if context else None

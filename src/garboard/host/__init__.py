@@ -1,0 +1,8 @@
+"""The machine: files, processes, services, clock; the one home of `open()` and `subprocess`.
+
+What to do with the machine is decided elsewhere; this package carries it out and translates its errors.
+"""
+
+from garboard.host.files import read_file, write_file
+
+__all__ = ["read_file", "write_file"]

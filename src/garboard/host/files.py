@@ -1,0 +1,93 @@
+"""Reading and writing files: bounded reads, and writes that are whole or not there at all."""
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+from garboard.errors import BadDocument, GarboardError
+
+# Nothing a person writes for a cluster comes near this; what does is a mistake (a core dump, an image, a device).
+MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
+
+
+def read_file(path: str | Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
+    """Return the bytes of `path` (`-` is stdin); anything but a readable file of at most `limit` bytes is refused."""
+    source = "stdin" if str(path) == "-" else str(path)
+    try:
+        if source == "stdin":
+            data = sys.stdin.buffer.read(limit + 1)
+        else:
+            data = _read_regular(Path(path), limit)
+    except OSError as error:
+        raise GarboardError(
+            f"cannot read {source}: {error.strerror or error}",
+            hint="check the path and its permissions",
+            error_class="unreadable",
+        ) from error
+    if len(data) > limit:
+        raise BadDocument(
+            f"{source} is larger than {limit // (1024 * 1024)} MiB, which no manifest or patch should be",
+            hint="split it, or check that this is the file you meant",
+            error_class="too-large",
+        )
+    return data
+
+
+def _read_regular(path: Path, limit: int) -> bytes:
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise BadDocument(f"{path} is a directory, not a file", hint="name a file in it", error_class="not-a-file")
+    if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        raise BadDocument(f"{path} is not a regular file", hint="name a YAML or JSON file", error_class="not-a-file")
+    with path.open("rb") as handle:
+        return handle.read(limit + 1)
+
+
+def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> None:
+    """Put `data` at `path` in one move: a reader sees the old file or the new one, also after a power cut.
+
+    Without `mode` an existing file keeps its permissions and a new one gets those of the umask.
+    """
+    target = Path(path)
+    try:
+        _replace(target, data, mode)
+    except OSError as error:
+        raise GarboardError(
+            f"cannot write {target}: {error.strerror or error}",
+            hint="nothing was changed; check the folder, its permissions and the free space",
+            error_class="unwritable",
+        ) from error
+
+
+def _replace(target: Path, data: bytes, mode: int | None) -> None:
+    # A link is followed, so that the file behind it changes and the link stays.
+    target = target.resolve()
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            os.fchmod(handle.fileno(), _permissions(target) if mode is None else mode)
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        Path(temporary).replace(target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
+        raise
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _permissions(target: Path) -> int:
+    try:
+        return stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
