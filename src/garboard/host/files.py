@@ -17,10 +17,7 @@ def read_file(path: str | Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
     """Return the bytes of `path` (`-` is stdin); anything but a readable file of at most `limit` bytes is refused."""
     source = "stdin" if str(path) == "-" else str(path)
     try:
-        if source == "stdin":
-            data = sys.stdin.buffer.read(limit + 1)
-        else:
-            data = _read_regular(Path(path), limit)
+        data = sys.stdin.buffer.read(limit + 1) if source == "stdin" else _read_regular(Path(path), limit)
     except OSError as error:
         raise GarboardError(
             f"cannot read {source}: {error.strerror or error}",
