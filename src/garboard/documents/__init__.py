@@ -3,6 +3,23 @@
 What the trees mean is left to `config`, `patches` and `schema`.
 """
 
-from garboard.documents.json_value import Json
+from garboard.documents.json_text import read_json, write_json
+from garboard.documents.json_value import MAX_DEPTH, DocumentPath, Json, equal
+from garboard.documents.streams import DocumentText, Manifest, read_stream, split_documents
+from garboard.documents.yaml_read import read_yaml
+from garboard.documents.yaml_write import write_yaml
 
-__all__ = ["Json"]
+__all__ = [
+    "MAX_DEPTH",
+    "DocumentPath",
+    "DocumentText",
+    "Json",
+    "Manifest",
+    "equal",
+    "read_json",
+    "read_stream",
+    "read_yaml",
+    "split_documents",
+    "write_json",
+    "write_yaml",
+]

@@ -1,5 +1,26 @@
-"""The one alias for a document that is JSON by nature."""
+"""What a document is once read: a JSON tree, the paths into it, and when two trees are the same."""
 
 from typing import TypeAlias
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+
+# From the root: member names and list indices.
+DocumentPath: TypeAlias = tuple[str | int, ...]
+
+# Go stops at 10,000 levels. Ours is lower, so that plain recursion over a tree stays within Python's limit everywhere;
+# the deepest CustomResourceDefinitions known stay below a hundred.
+MAX_DEPTH = 256
+
+
+def equal(one: Json, other: Json) -> bool:
+    """Say whether two trees are the same in kind and value: `True` is not `1`, and the integer `1` is not `1.0`.
+
+    Kubernetes tells integers from floats, so a comparison that decides anything must too.
+    """
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return len(one) == len(other) and all(key in other and equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return one == other

@@ -1,0 +1,120 @@
+"""YAML to JSON trees with the semantics of sigs.k8s.io/yaml: go-yaml v2 reads, then everything becomes JSON."""
+
+import codecs
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from yaml import MarkedYAMLError, YAMLError
+from yaml._yaml import CParser
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from yaml.reader import ReaderError
+
+from garboard.documents.json_value import Json
+from garboard.documents.place import Place
+from garboard.documents.yaml_tree import Refused, TreeBuilder
+
+# libyaml takes \/ for JSON's sake, go-yaml does not.
+_SLASH_ESCAPE: Final = re.compile(r"(?:[^\\]|\\[^/])*\\/", re.DOTALL)
+
+
+def read_yaml(data: bytes | str, *, source: str, line: int = 1) -> Json:
+    """Return the first document of `data` as Kubernetes reads it; no document at all reads as `None`.
+
+    `line` is where the text starts in its file, so that errors name the place in the file.
+    """
+    place = Place(source, line)
+    content = _encode(data, place) if isinstance(data, str) else _recode(data, place)
+    try:
+        return _first_document(content)
+    except Refused as error:
+        place.refuse(str(error), error.line, error.column, error.hint)
+    except ReaderError as error:
+        before = content[: error.position].decode("utf-8", "replace")
+        place.refuse_at(before, len(before), error.reason, _BYTES_HINT)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place.refuse(_sentence(error), mark.line if mark else 0, mark.column if mark else 0, _SYNTAX_HINT)
+    except (YAMLError, UnicodeError) as error:
+        place.refuse(str(error), 0, 0, _BYTES_HINT)
+
+
+_BYTES_HINT: Final = "save the file as UTF-8 text without control characters"
+_SYNTAX_HINT: Final = "check indentation, quotes and brackets around this place"
+
+
+def _encode(text: str, place: Place) -> bytes:
+    try:
+        return _recode(text.encode(), place)
+    except UnicodeEncodeError as error:
+        place.refuse_at(text, error.start, "a lone surrogate is no text", _BYTES_HINT)
+
+
+def _recode(data: bytes, place: Place) -> bytes:
+    """Return the text as UTF-8 without a byte order mark; libyaml itself refuses what is no UTF-8."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return data.decode("utf-16").encode()
+        except UnicodeDecodeError:
+            place.refuse("this is not the UTF-16 text its first bytes promise", 0, 0, _BYTES_HINT)
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _sentence(error: MarkedYAMLError) -> str:
+    return f"{error.problem or 'not YAML'} ({error.context})" if error.context else f"{error.problem or 'not YAML'}"
+
+
+def _first_document(content: bytes) -> Json:
+    parser = CParser(content)
+    parser.get_event()
+    start = parser.get_event()
+    if isinstance(start, StreamEndEvent):
+        return None
+    _check_version(start)
+    tree = TreeBuilder()
+    handlers: dict[type[Event], Callable[[Any], None]] = {
+        ScalarEvent: tree.scalar,
+        MappingStartEvent: tree.start,
+        SequenceStartEvent: tree.start,
+        MappingEndEvent: tree.end,
+        SequenceEndEvent: tree.end,
+        AliasEvent: tree.alias,
+    }
+    if b"\\/" in content:
+        handlers[ScalarEvent] = _EscapeCheck(content, tree)
+    next_event = parser.get_event
+    while not tree.is_complete and (event := next_event()) is not None:
+        handlers[type(event)](event)
+    # The end of the document is part of it: what follows must at least be a token.
+    next_event()
+    return tree.finish()
+
+
+class _EscapeCheck:
+    """Hands scalars on, except those whose text holds the escape `\\/`."""
+
+    def __init__(self, content: bytes, tree: TreeBuilder) -> None:
+        self._text = content.decode("utf-8", "replace")
+        self._tree = tree
+
+    def __call__(self, event: ScalarEvent) -> None:
+        if event.style == '"' and event.start_mark and event.end_mark:
+            body = self._text[event.start_mark.index + 1 : event.end_mark.index - 1]
+            if _SLASH_ESCAPE.match(body):
+                raise Refused("unknown escape character '/'", event, "write / without the backslash")
+        self._tree.scalar(event)
+
+
+def _check_version(start: Event | None) -> None:
+    if isinstance(start, DocumentStartEvent) and start.version is not None and start.version != (1, 1):
+        raise Refused("incompatible YAML document", start, "remove the %YAML line; Kubernetes reads YAML 1.1")

@@ -1,0 +1,260 @@
+"""YAML events to a JSON tree: keys, merges, aliases and their limits as in go-yaml v2 and sigs.k8s.io/yaml.
+
+Nothing here recurses over open nodes, so no document can exhaust the stack.
+"""
+
+import math
+from functools import lru_cache
+from typing import Any, Final, NoReturn, TypeAlias
+
+from yaml.events import AliasEvent, CollectionStartEvent, Event, MappingStartEvent, ScalarEvent
+
+from garboard.documents.json_value import MAX_DEPTH, Json
+from garboard.documents.scalars import Impossible, Scalar, as_key, as_value, resolve, resolve_tagged
+
+_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
+# What a mapping waits for: a key, or the mappings of a merge key. Compared by identity, so no text can equal them.
+_NO_KEY: Final = "\0no key"
+_MERGE: Final = "\0merge"
+
+_Container: TypeAlias = Any  # dict[str, Json] or list[Json]; which one, `is_map` of the builder says
+
+
+class Refused(Exception):
+    """A document go-yaml does not accept, or that has no JSON form; the place is that of an event."""
+
+    def __init__(self, message: str, event: Event, hint: str) -> None:
+        super().__init__(message)
+        self.line = event.start_mark.line if event.start_mark else 0
+        self.column = event.start_mark.column if event.start_mark else 0
+        self.hint = hint
+
+
+class _BadKey(str):
+    """A key that JSON cannot have. It is refused at the end: a later duplicate may still remove its mapping."""
+
+    __slots__ = ()
+
+
+class _Anchor:
+    """The node an anchor names: its value once complete, and how many nodes go-yaml visits to decode it."""
+
+    __slots__ = ("is_complete", "size", "value")
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self.size = 1
+        self.value: Json = None
+
+
+class TreeBuilder:
+    """Takes the events of one document; `is_complete` once the root is there, and then `finish` returns it."""
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self._root: list[Json] = []
+        self._container: _Container = self._root
+        self._is_map = False
+        self._key = _NO_KEY
+        self._anchor: _Anchor | None = None
+        self._began = 0
+        self._open: list[tuple[_Container, bool, str, _Anchor | None, int]] = []
+        self._anchors: dict[str, _Anchor] = {}
+        self._visited = 1  # go-yaml counts the document itself
+        self._aliased = 0
+        self._doubt: Refused | None = None
+
+    def finish(self) -> Json:
+        """Return the document, or refuse what only the whole document can tell."""
+        root = self._root[0]
+        if self._doubt is not None and _has_no_json_form(root):
+            raise self._doubt
+        return root
+
+    def scalar(self, event: ScalarEvent) -> None:
+        self._visited += 1
+        is_key = self._is_map and self._key is _NO_KEY
+        if event.tag is not None or event.anchor is not None:
+            self._marked_scalar(event, is_key=is_key)
+        elif is_key:
+            self._key = self._name(event) if event.implicit[0] else event.value
+        elif event.implicit[0]:
+            self._attach(self._value(event), event)
+        else:
+            self._attach(event.value, event)
+
+    def start(self, event: CollectionStartEvent) -> None:
+        self._visited += 1
+        if self._is_map and self._key is _NO_KEY:
+            _refuse("a mapping or list cannot be a key", event, "write the key as text")
+        if len(self._open) >= MAX_DEPTH:
+            _refuse(f"nested deeper than {MAX_DEPTH} levels", event, "no Kubernetes document nests that deep")
+        self._open.append((self._container, self._is_map, self._key, self._anchor, self._began))
+        self._is_map = type(event) is MappingStartEvent
+        self._container = {} if self._is_map else []
+        self._key = _NO_KEY
+        self._anchor = None if event.anchor is None else self._declare(event.anchor)
+        self._began = self._visited - 1
+
+    def end(self, event: Event) -> None:
+        value = self._container
+        if self._anchor is not None:
+            self._complete(self._anchor, value, self._visited - self._began)
+        self._container, self._is_map, self._key, self._anchor, self._began = self._open.pop()
+        self._attach(value, event)
+
+    def alias(self, event: AliasEvent) -> None:
+        target = self._anchors.get(event.anchor or "")
+        if target is None:
+            _refuse(f"unknown anchor {event.anchor!r}", event, "define it with & before this place")
+        if not target.is_complete:
+            _refuse(f"the value of anchor {event.anchor!r} contains itself", event, "write the value out")
+        self._visited += 1
+        self._count_alias(target.size, event)
+        is_key = self._is_map and self._key is _NO_KEY
+        if not isinstance(target.value, dict | list):
+            self._settle(target.value, event, is_key=is_key)
+        elif is_key:
+            _refuse("a mapping or list cannot be a key", event, "write the key as text")
+        elif self._key is _MERGE and isinstance(target.value, list):
+            _refuse_merge(event)
+        else:
+            self._attach(_copy(target.value), event)
+
+    def _attach(self, value: Json, event: Event) -> None:
+        if not self._is_map:
+            self._container.append(value)
+        elif self._key is _MERGE:
+            self._merge(value, event)
+            self._key = _NO_KEY
+        else:
+            self._container[self._key] = value
+            self._key = _NO_KEY
+        self.is_complete = not self._open
+
+    def _merge(self, value: Json, event: Event) -> None:
+        if isinstance(value, list):
+            self._visited -= 1  # go-yaml looks at the members only
+        members = value if isinstance(value, list) else [value]
+        # Earlier members win, and all of them win over what the mapping holds so far.
+        for member in reversed(members):
+            if not isinstance(member, dict):
+                _refuse_merge(event)
+            self._container.update(member)
+
+    def _marked_scalar(self, event: ScalarEvent, *, is_key: bool) -> None:
+        """Take a scalar that has a tag or an anchor."""
+        try:
+            scalar = _marked_value(event)
+        except Impossible as problem:
+            _refuse(str(problem), event, "correct the text or remove the tag")
+        if event.anchor is not None:
+            self._complete(self._declare(event.anchor), scalar, 1)
+        if is_key and event.value == "<<" and (event.implicit[0] or event.tag == _MERGE_TAG):
+            self._visited -= 1
+            self._key = _MERGE
+        else:
+            self._settle(scalar, event, is_key=is_key)
+
+    def _settle(self, scalar: Scalar, event: Event, *, is_key: bool) -> None:
+        if is_key:
+            try:
+                self._key = as_key(scalar)
+            except Impossible as problem:
+                self._key = self._doubtful_key(problem, event)
+        else:
+            if isinstance(scalar, float) and not math.isfinite(scalar):
+                self._doubt_value(event)
+            self._attach(as_value(scalar), event)
+
+    def _name(self, event: ScalarEvent) -> str:
+        try:
+            name = _plain_name(event.value)
+        except Impossible as problem:
+            return self._doubtful_key(problem, event)
+        if name is _MERGE:
+            self._visited -= 1
+        return name
+
+    def _value(self, event: ScalarEvent) -> Json:
+        try:
+            return _plain_value(event.value)
+        except Impossible:
+            self._doubt_value(event)
+            return math.inf
+
+    def _doubtful_key(self, problem: Impossible, event: Event) -> str:
+        self._doubt = self._doubt or Refused(str(problem), event, "put the key in quotes")
+        return _BadKey(f"\0{problem}")
+
+    def _doubt_value(self, event: Event) -> None:
+        message = "infinity and NaN have no JSON form"
+        self._doubt = self._doubt or Refused(message, event, "put the value in quotes if it is text")
+
+    def _declare(self, name: str) -> _Anchor:
+        anchor = self._anchors[name] = _Anchor()
+        return anchor
+
+    def _complete(self, anchor: _Anchor, value: Json, size: int) -> None:
+        anchor.value, anchor.size, anchor.is_complete = value, size, True
+
+    def _count_alias(self, size: int, event: Event) -> None:
+        """Count as go-yaml does, which visits every node again for every alias, and refuse what it calls excessive.
+
+        It looks after each node. Between two aliases, and inside one, its measure is largest at the ends, so that
+        looking there gives the same answer.
+        """
+        self._check_aliasing(event)
+        self._visited += size
+        self._aliased += size
+        self._check_aliasing(event)
+
+    def _check_aliasing(self, event: Event) -> None:
+        if self._aliased <= 100 or self._visited <= 1000:
+            return
+        part = min(max((self._visited - 400_000) / 3_600_000, 0), 1)
+        if self._aliased / self._visited > 0.99 - 0.89 * part:
+            _refuse("excessive aliasing: the aliases expand to far more than the text", event, "write the values out")
+
+
+def _refuse(message: str, event: Event, hint: str) -> NoReturn:
+    raise Refused(message, event, hint)
+
+
+def _refuse_merge(event: Event) -> NoReturn:
+    _refuse("<< needs a mapping or a list of mappings", event, 'write "<<" in quotes if it is an ordinary key')
+
+
+def _marked_value(event: ScalarEvent) -> Scalar:
+    if event.tag is not None:
+        return resolve_tagged(event.tag, event.value)
+    return resolve(event.value) if event.implicit[0] else event.value
+
+
+@lru_cache(8192)
+def _plain_name(text: str) -> str:
+    return _MERGE if text == "<<" else as_key(resolve(text))
+
+
+@lru_cache(8192)
+def _plain_value(text: str) -> Json:
+    scalar = resolve(text)
+    if isinstance(scalar, float) and not math.isfinite(scalar):
+        raise Impossible("no JSON form")
+    return as_value(scalar)
+
+
+def _copy(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _copy(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_copy(member) for member in value]
+    return value
+
+
+def _has_no_json_form(value: Json) -> bool:
+    if isinstance(value, dict):
+        return any(type(key) is _BadKey or _has_no_json_form(member) for key, member in value.items())
+    if isinstance(value, list):
+        return any(map(_has_no_json_form, value))
+    return isinstance(value, float) and not math.isfinite(value)
