@@ -1,10 +1,10 @@
 from typing import Any
 
 import pytest
+from tests.documents.vectors import same, vectors
 
 from garboard.documents import MAX_DEPTH, read_yaml
 from garboard.errors import BadDocument
-from tests.documents.vectors import same, vectors
 
 
 @pytest.mark.parametrize("vector", vectors("yaml-read"), ids=lambda each: each["name"])
