@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lock benchmarks clean
+.PHONY: help setup system demo test test-fast lint types unit real lock schema benchmarks clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -25,6 +25,9 @@ $(STAMP): requirements.lock requirements-uv.lock pyproject.toml
 lock:  ## Pin every dependency with hashes (after a change of pyproject.toml)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --group dev -o requirements.lock pyproject.toml
 	printf 'uv==0.13.7\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" -o requirements-uv.lock -
+
+schema: setup  ## Regenerate the type, flag and feature gate data of every supported minor (needs Go)
+	$(BIN)/python -m tools.schema.generate
 
 demo: setup  ## A patch tree over sample manifests: diff, lint with a deliberate mistake, explain
 	@examples/patches/demo

@@ -1,0 +1,11 @@
+"""What Kubernetes knows of its own documents: kinds, fields, merge keys, component flags and feature gates, per minor.
+
+The data is generated from the Go types and programs of each release (`make schema`). Reading YAML is left to
+`documents`, applying patches to `patches`.
+"""
+
+from garboard.schema.catalog import KnownKind, Schema, load_schema
+from garboard.schema.suggest import suggest
+from garboard.schema.types import Field, StructType
+
+__all__ = ["Field", "KnownKind", "Schema", "StructType", "load_schema", "suggest"]

@@ -1,0 +1,90 @@
+"""A throw-away Go module around the programs in this folder, pinned to one release."""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class GoModule:
+    """A folder with a go.mod; its programs are built and run there."""
+
+    folder: Path
+    overlay: Path | None = None  # files to add to a dependency while building
+
+    def run(self, program: str) -> str:
+        """Build the program in `./PROGRAM` and return what it prints."""
+        binary = self.folder / "bin" / Path(program).name
+        flags = ["-mod=mod", "-trimpath", *([f"-overlay={self.overlay}"] if self.overlay else [])]
+        _go(["build", *flags, "-o", str(binary), f"./{program}"], cwd=self.folder)
+        return subprocess.run([binary], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def kubernetes_module(version: str, programs: Path, folder: Path) -> GoModule:
+    """Lay out `programs` against k8s.io/kubernetes at `version`.
+
+    Its go.mod asks for the staging modules at v0.0.0, which exist only inside its own tree; they are published as
+    v0.MINOR.PATCH of the same release.
+    """
+    release = _download(f"k8s.io/kubernetes@{version}", folder)
+    wanted = json.loads(_go(["mod", "edit", "-json", release["GoMod"]], cwd=folder))
+    staging = "v0." + version.split(".", 1)[1]
+    lines = [
+        "module garboard.invalid/schema",
+        f"go {wanted['Go']}",
+        *(f"godebug {setting['Key']}={setting['Value']}" for setting in wanted.get("Godebug") or []),
+        f"require k8s.io/kubernetes {version}",
+        *(
+            f"replace {each['Path']} => {each['Path']} {staging}"
+            for each in wanted["Require"]
+            if each["Version"] == "v0.0.0" and each["Path"].startswith("k8s.io/")
+        ),
+    ]
+    _lay_out(programs, folder, lines, sums=Path(release["Dir"]) / "go.sum")
+    return GoModule(folder)
+
+
+def etcd_module(version: str, programs: Path, folder: Path) -> GoModule:
+    """Lay out `programs` against etcd, whose flag set needs one exported function to be readable."""
+    release = _download(f"go.etcd.io/etcd/server/v3@{version}", folder)
+    wanted = json.loads(_go(["mod", "edit", "-json", release["GoMod"]], cwd=folder))
+    lines = [
+        "module garboard.invalid/schema",
+        f"go {wanted['Go']}",
+        f"require go.etcd.io/etcd/server/v3 {version}",
+    ]
+    _lay_out(programs, folder, lines, sums=Path(release["Dir"]) / "go.sum")
+    overlay = folder / "overlay.json"
+    added = Path(release["Dir"]) / "etcdmain/zz_flags.go"
+    overlay.write_text(json.dumps({"Replace": {str(added): str(folder / "flags/etcd/overlay/flags.go.txt")}}))
+    return GoModule(folder, overlay)
+
+
+def _lay_out(programs: Path, folder: Path, lines: list[str], sums: Path) -> None:
+    shutil.copytree(programs, folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"), dirs_exist_ok=True)
+    (folder / "go.mod").write_text("\n".join(lines) + "\n")
+    shutil.copyfile(sums, folder / "go.sum")
+    (folder / "go.sum").chmod(0o644)
+
+
+def _download(module: str, folder: Path) -> dict[str, Any]:
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = json.loads(_go(["mod", "download", "-json", module], cwd=folder))
+    return found
+
+
+def _go(arguments: list[str], cwd: Path) -> str:
+    environment = {**os.environ, "CGO_ENABLED": "0"}
+    done = subprocess.run(
+        ["go", *arguments],
+        cwd=cwd,
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return done.stdout
