@@ -55,3 +55,15 @@ class ClusterUnreachable(GarboardError):
 
     exit_code = 5
     default_class = "unreachable"
+
+
+class PatchFailed(BadDocument):
+    """A patch that cannot be read or applied; `at` is the place inside the patch document, for the caller to locate."""
+
+    default_class = "bad-patch"
+
+    def __init__(
+        self, message: str, *, error_class: str, at: tuple[str | int, ...] = (), hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, error_class=error_class)
+        self.at = at

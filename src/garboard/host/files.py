@@ -88,3 +88,26 @@ def _permissions(target: Path) -> int:
         umask = os.umask(0)
         os.umask(umask)
         return 0o666 & ~umask
+
+
+def list_tree(folder: str | Path) -> list[str]:
+    """Return the path of every file below `folder`, from there and with `/`, without reading any.
+
+    The folder must be one and not a link to one; a link below it counts as a file and is not descended into.
+    """
+    root = Path(folder)
+    if root.is_symlink() or not root.is_dir():
+        what = "a symbolic link" if root.is_symlink() else "not a directory" if root.exists() else "not there"
+        raise BadDocument(
+            f"cannot list {root}: it is {what}", hint="name the directory itself", error_class="not-a-directory"
+        )
+    try:
+        return sorted(
+            path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_symlink() or not path.is_dir()
+        )
+    except OSError as error:
+        raise GarboardError(
+            f"cannot list {root}: {error.strerror or error}",
+            hint="check the permissions of the directory",
+            error_class="unreadable",
+        ) from error

@@ -1,0 +1,159 @@
+"""What the patch commands share: options, and reading originals and patches from the machine."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from garboard.documents import Json, read_json, read_stream, read_yaml
+from garboard.errors import BadDocument, BadUsage, InvalidValue, PatchFailed
+from garboard.host import list_tree, read_file
+from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
+from garboard.patches import (
+    NodeFacts,
+    Patch,
+    PatchFile,
+    PatchSet,
+    PatchType,
+    Source,
+    as_decoded,
+    read_patch_tree,
+)
+from garboard.schema import Schema, StructType
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+class VersionType(click.ParamType):
+    """`--kubernetes-version`: any release of a supported minor."""
+
+    name = "version"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> KubernetesVersion:
+        return value if isinstance(value, KubernetesVersion) else reference_version(KubernetesVersion.parse(str(value)))
+
+
+def version_option(command: Command) -> Command:
+    return click.option(
+        "--kubernetes-version",
+        "version",
+        type=VersionType(),
+        default=str(DEFAULT_VERSION),
+        show_default=True,
+        help="The Kubernetes version whose types and kubeadm rules apply.",
+    )(command)
+
+
+def original_option(command: Command) -> Command:
+    return click.option(
+        "-f",
+        "--filename",
+        "originals",
+        multiple=True,
+        required=True,
+        metavar="FILE",
+        help="The manifest to patch: a file, a folder, or - for stdin.",
+    )(command)
+
+
+def node_options(command: Command) -> Command:
+    command = click.option("--node", default=None, help="Include the layer node/NAME of a patch tree.")(command)
+    return click.option(
+        "--role", type=click.Choice(["control-plane", "worker"]), default=None, help="Include the layer role/ROLE."
+    )(command)
+
+
+def compat_option(command: Command) -> Command:
+    return click.option(
+        "--compat", is_flag=True, help="Do what kubectl and kubeadm do, quirks included; refuse nothing they accept."
+    )(command)
+
+
+@dataclass(frozen=True)
+class Original:
+    """A document to be patched, with its text for origins."""
+
+    source: Source
+    value: Json
+
+
+def read_text(path: str) -> str:
+    """Return a file's text; only UTF-8 is text here."""
+    data = read_file(path)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadDocument(
+            f"{path}: byte {error.start} is not UTF-8 text", hint="save the file as UTF-8", error_class="not-utf-8"
+        ) from error
+
+
+def read_one(path: str, *, as_yaml: bool = False) -> Original:
+    """Read one document, as kubectl would: JSON if it begins with a brace, YAML otherwise (or if told so)."""
+    text = read_text(path)
+    if not as_yaml and text.lstrip(" \t\r\n").startswith("{"):
+        value = read_json(text, source=path)
+    else:
+        value = read_yaml(text, source=path)
+    return Original(Source(path, text), as_decoded(value))
+
+
+def read_many(paths: Sequence[str]) -> Iterator[Original]:
+    """Yield every document of files, folders and streams."""
+    for path in paths:
+        for file in _files_of(path):
+            for document in read_stream(read_file(file), source=file):
+                yield Original(Source(file, document.text, document.line), as_decoded(document.value))
+
+
+def _files_of(path: str) -> Iterator[str]:
+    if path != "-" and Path(path).is_dir():
+        names = [name for name in list_tree(path) if name.endswith((".yaml", ".yml", ".json"))]
+        if not names:
+            raise BadDocument(f"{path} holds no manifest", hint="manifests end in .yaml, .yml or .json")
+        yield from (str(Path(path) / name) for name in names)
+    else:
+        yield path
+
+
+def read_patches(directory: str, schema: Schema, node: NodeFacts) -> PatchSet:
+    """Read a patch directory: kubeadm's, or a tree of layers if it holds the marker."""
+    root = Path(directory)
+    files = [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
+    return read_patch_tree(files, schema, node)
+
+
+def read_single_patch(path: str, type_: PatchType) -> Patch:
+    return Patch.from_kubectl(Source(path, read_text(path)), type_)
+
+
+def shape_for(schema: Schema, kind: str, document: Json, *, is_required: bool = False) -> StructType | None:
+    """Return the type that a document is merged by: the one named, or the one it names itself."""
+    found = None
+    try:
+        if kind:
+            found = schema.find_kind(kind).type
+        elif isinstance(document, dict):
+            api_version, name = document.get("apiVersion"), document.get("kind")
+            found = schema.type_of(api_version, name) if isinstance(api_version, str) and isinstance(name, str) else None
+    except InvalidValue as error:
+        if is_required:
+            raise PatchFailed(error.message, error_class="unsupported-kind", hint=error.hint) from error
+    if found is None and is_required:
+        raise PatchFailed(
+            "a strategic patch needs a kind whose fields are known, and this one is not",
+            error_class="unsupported-kind",
+            hint="use a merge or JSON patch for custom resources, or name a built-in type with --kind",
+        )
+    return found
+
+
+def only(originals: Sequence[str]) -> str:
+    if len(originals) != 1:
+        raise BadUsage("one -f is expected here", hint="patch one target at a time")
+    return originals[0]

@@ -1,0 +1,129 @@
+"""Applying patches to one document: the engine's run, with its objections and its trace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from garboard.documents import DocumentPath, Json, equal
+from garboard.errors import PatchFailed
+from garboard.patches.findings import Finding
+from garboard.patches.json6902 import apply_args, apply_json
+from garboard.patches.merge import apply_merge
+from garboard.patches.patch import Patch, PatchType
+from garboard.patches.strategic import apply_strategic
+from garboard.patches.taking import Remark, Taker, copy_of
+from garboard.patches.trace import Trace
+from garboard.schema import StructType
+
+DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder", "$deleteFromPrimitiveList")
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The patched document, what strict mode objects to, and who wrote what."""
+
+    document: Json
+    patches: tuple[Patch, ...]
+    findings: tuple[Finding, ...] = ()
+    trace: Trace | None = None
+
+
+def apply_patches(document: Json, patches: Sequence[Patch], shape: StructType | None) -> Applied:
+    """Apply `patches` in order and nothing else: the quick way, for callers who have no questions.
+
+    `document` is taken over. `shape` is the type that strategic patches merge by; None if it is not known.
+    """
+    for patch in patches:
+        document = _apply(document, patch, shape, Taker())
+    return Applied(document, tuple(patches))
+
+
+def apply_watched(document: Json, patches: Sequence[Patch], shape: StructType | None) -> Applied:
+    """Apply `patches` in order, noting who writes what and everything that strict mode would refuse."""
+    trace = Trace(document)
+    findings: list[Finding] = []
+    for number, patch in enumerate(patches):
+        trace.patch = number
+        taker = Taker(trace)
+        before = copy_of(document)
+        document = _apply(document, patch, shape, taker)
+        remarks = [*taker.remarks, *_afterthoughts(before, document, patch, number, trace)]
+        findings += [finding_from(patch, remark) for remark in remarks]
+    return Applied(document, tuple(patches), tuple(findings), trace)
+
+
+def finding_from(patch: Patch, remark: Remark) -> Finding:
+    """Return the remark with its place in the patch file."""
+    return Finding(
+        patch.source.name, patch.source.position(remark.at), remark.error_class, remark.message, remark.hint
+    )
+
+
+def _apply(document: Json, patch: Patch, shape: StructType | None, taker: Taker) -> Json:
+    try:
+        if patch.type is PatchType.MERGE:
+            return apply_merge(document, patch.value, taker)
+        if patch.type is PatchType.JSON:
+            return apply_json(document, patch.value, taker)
+        if patch.type is PatchType.ARGS:
+            return apply_args(document, patch.value, taker)
+        return apply_strategic(document, patch.value, _known(shape), taker)
+    except PatchFailed as error:
+        message = f"{patch.where(error.at)}: {error.message}"
+        raise PatchFailed(message, error_class=error.error_class, at=error.at, hint=error.hint) from error
+    except RecursionError:
+        raise PatchFailed(
+            f"{patch.where()}: the patch or the document is nested too deeply", error_class="bad-document"
+        ) from None
+
+
+def _known(shape: StructType | None) -> StructType:
+    if shape is None:
+        raise PatchFailed(
+            "a strategic patch needs a kind whose fields are known, and this one is not",
+            error_class="unsupported-kind",
+            hint="use a merge or JSON patch for custom resources, or name a built-in type with --kind",
+        )
+    return shape
+
+
+def _afterthoughts(before: Json, after: Json, patch: Patch, number: int, trace: Trace) -> list[Remark]:
+    """Return the remarks that only the outcome shows."""
+    remarks = [
+        Remark("leaked-directive", f"the directive {name!r} took no effect and stays in the result as data", at)
+        for name, at in _leaked(after, number, trace)
+    ]
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in ("apiVersion", "kind"):
+            if not equal(before.get(key), after.get(key)):
+                message = f"the patch changes {key} from {before.get(key)!r} to {after.get(key)!r}"
+                remarks.append(Remark("kind-change", message, (key,)))
+    if equal(before, after) and not _is_only_tests(patch):
+        hint = "remove the patch, or look for a misspelt field or value"
+        remarks.append(Remark("no-change", "the patch changes nothing", (), hint))
+    return remarks
+
+
+def _is_only_tests(patch: Patch) -> bool:
+    """Tell whether the patch is a guard: JSON operations that test and are not meant to change anything."""
+    return isinstance(patch.value, list) and all(
+        isinstance(operation, dict) and operation.get("op") == "test" for operation in patch.value
+    )
+
+
+def _leaked(document: Json, number: int, trace: Trace) -> list[tuple[str, DocumentPath]]:
+    """Return the directives in `document` that patch `number` brought there, with their places in the patch."""
+    found: list[tuple[str, DocumentPath]] = []
+    if isinstance(document, dict):
+        for key in document:
+            if key.startswith(DIRECTIVES):
+                writes = trace.writes(document, key)
+                birth = trace.birth(document)
+                if writes and writes[-1].patch == number:
+                    found.append((key, writes[-1].at))
+                elif not writes and birth is not None and birth.patch == number:
+                    found.append((key, (*birth.at, key)))
+    members = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    for member in members:
+        if isinstance(member, dict | list):
+            found += _leaked(member, number, trace)
+    return found

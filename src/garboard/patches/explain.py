@@ -1,0 +1,78 @@
+"""A field's history for people and for programs."""
+
+import json
+
+from garboard.documents import Json
+from garboard.patches.origin import Event, History, Origin
+from garboard.patches.trace import Absent, JsonOrAbsent
+
+MAX_SHOWN = 100
+
+
+def explain_text(name: str, history: History) -> str:
+    """Return the story of one field, latest first: its value, who set it, and what that overrode."""
+    lines = [f"{name}: {_shown(history.value)}"]
+    if not history.events:
+        lines.append("  no patch and no line of the base document sets it")
+    writers = history.writers
+    for event in reversed(history.events):
+        lines.append(f"  {_verb(event, writers)} {_who(event.origin)}{_over(event)}")
+    return "\n".join(lines) + "\n"
+
+
+def _verb(event: Event, writers: tuple[Origin, ...]) -> str:
+    if event.is_removal:
+        return "removed by"
+    if event.origin not in writers:
+        return f"was {_shown(event.after)}, set by"
+    return "set by" if event.origin == writers[0] else "set to the same by"
+
+
+def _who(origin: Origin) -> str:
+    return f"{origin.where} (base)" if origin.patch is None else f"{origin.where} ({origin.patch.type} patch)"
+
+
+def _over(event: Event) -> str:
+    return "" if isinstance(event.before, Absent) else f", over {_shown(event.before)}"
+
+
+def _shown(value: JsonOrAbsent) -> str:
+    if isinstance(value, Absent):
+        return "not there"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def history_as_json(name: str, history: History) -> Json:
+    """Return the story of one field as data, first event first."""
+    cause = history.cause
+    told: dict[str, Json] = {
+        "field": name,
+        "isPresent": not isinstance(history.value, Absent),
+        "origin": _origin_as_json(history.origin),
+        "causedBy": cause.label if cause else None,
+        "events": [_event_as_json(event) for event in history.events],
+    }
+    if not isinstance(history.value, Absent):
+        told["value"] = history.value
+    return told
+
+
+def _origin_as_json(origin: Origin | None) -> Json:
+    if origin is None:
+        return None
+    kind = "base" if origin.patch is None else "patch"
+    file, line, column = origin.where.rsplit(":", 2)
+    told: dict[str, Json] = {"kind": kind, "file": file, "line": int(line), "column": int(column)}
+    if origin.patch is not None:
+        told |= {"type": str(origin.patch.type), "document": origin.patch.source.document}
+    return told
+
+
+def _event_as_json(event: Event) -> Json:
+    told: dict[str, Json] = {"by": _origin_as_json(event.origin), "action": "remove" if event.is_removal else "set"}
+    if not isinstance(event.before, Absent):
+        told["before"] = event.before
+    if not isinstance(event.after, Absent):
+        told["after"] = event.after
+    return told

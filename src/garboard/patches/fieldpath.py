@@ -1,0 +1,123 @@
+"""How people name a field: `spec.containers[name=kube-apiserver].command[--profiling]`, or a JSON pointer.
+
+In brackets stands an index, a `key=value` pair, a quoted map key, or a word. A word finds the list element that is that
+word, the flag of that name (`--profiling` finds `--profiling=false`), or the map whose merge key holds it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from garboard.documents import DocumentPath, Json
+from garboard.errors import BadUsage
+
+_TOKEN = re.compile(r"""\.?(?P<name>[^.\[\]"]+)|\[(?P<index>\d+)\]|\["(?P<quoted>[^"]*)"\]|\[(?P<word>[^\[\]]+)\]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A list element by what it says: its key (if one was named) and value."""
+
+    value: str
+    key: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}" if self.key else self.value
+
+
+Segment: TypeAlias = "str | int | Pick"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPath:
+    segments: tuple[Segment, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "FieldPath":
+        if text.startswith("/"):
+            tokens = [token.replace("~1", "/").replace("~0", "~") for token in text.split("/")[1:]]
+            return cls(tuple(int(token) if token.isdigit() else token for token in tokens))
+        segments: list[Segment] = []
+        end = 0
+        while end < len(text):
+            found = _TOKEN.match(text, end)
+            if found is None:
+                raise BadUsage(
+                    f"{text!r} is not a field path: cannot read {text[end:]!r}",
+                    hint='write it as spec.containers[0].image, metadata.labels["a.b/c"] or /spec/containers/0/image',
+                )
+            segments.append(_segment(found))
+            end = found.end()
+        return cls(tuple(segments))
+
+    def resolve(self, document: Json) -> DocumentPath | None:
+        """Return the concrete path in `document`, or None if it has no such field."""
+        path: list[str | int] = []
+        for segment in self.segments:
+            step = _step(document, segment)
+            if step is None:
+                return None
+            path.append(step)
+            assert isinstance(document, dict | list)
+            document = document[step]  # type: ignore[call-overload, index]
+        return tuple(path)
+
+
+def _segment(found: re.Match[str]) -> Segment:
+    if found["index"] is not None:
+        return int(found["index"])
+    if found["word"] is not None:
+        key, equals, value = found["word"].partition("=")
+        # `--flag=value` names the element itself; `name=web` names the element whose name is web.
+        return Pick(value, key) if equals and not key.startswith("-") else Pick(found["word"])
+    return str(found["quoted"] if found["name"] is None else found["name"])
+
+
+def _step(document: Json, segment: Segment) -> str | int | None:
+    if isinstance(document, dict):
+        key = str(segment)
+        return key if key in document else None
+    if not isinstance(document, list):
+        return None
+    if isinstance(segment, int):
+        return segment if segment < len(document) else None
+    pick = segment if isinstance(segment, Pick) else Pick(segment)
+    return next((index for index, element in enumerate(document) if _is_picked(element, pick)), None)
+
+
+def _is_picked(element: Json, pick: Pick) -> bool:
+    if isinstance(element, dict):
+        keys = (pick.key,) if pick.key else IDENTIFYING_KEYS
+        return any(_as_text(element.get(key)) == pick.value for key in keys)
+    text = _as_text(element)
+    return text == pick.value or (pick.value.startswith("-") and text.partition("=")[0] == pick.value)
+
+
+# The merge keys that strategic merge uses, in the order in which a reader would think of them.
+IDENTIFYING_KEYS = ("name", "mountPath", "containerPort", "port", "ip", "type", "topologyKey", "devicePath", "uid", "key")
+
+
+def _as_text(value: Json) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def show_path(path: DocumentPath, document: Json) -> str:
+    """Return a path for people: list elements by their key where they have one, by index otherwise."""
+    text = ""
+    for step in path:
+        if isinstance(step, str):
+            text += f'["{step}"]' if re.search(r'[.\[\]"]', step) or not step else f".{step}"
+        else:
+            element = document[step] if isinstance(document, list) else None
+            text += f"[{_element_name(element, step)}]"
+        document = document[step] if isinstance(document, dict | list) else None  # type: ignore[call-overload, index]
+    return text.removeprefix(".") or "."
+
+
+def _element_name(element: Json, index: int) -> str:
+    if isinstance(element, dict):
+        for key in IDENTIFYING_KEYS:
+            value = element.get(key)
+            if isinstance(value, str | int):
+                return f"{key}={value}"
+    return str(index)

@@ -1,0 +1,132 @@
+"""Patch sets for any objects: a file that lists patches by the objects they select.
+
+    apiVersion: garboard.dev/v1alpha1
+    kind: PatchSet
+    patches:
+    - target: {group: apps, kind: Deployment, name: web-*, namespace: shop, labelSelector: tier=front}
+      type: strategic
+      file: replicas.yaml
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from garboard.documents import Json, Position, read_yaml
+from garboard.errors import BadDocument
+from garboard.patches.directory import read_patch_file
+from garboard.patches.patch import Patch, PatchType, Source
+from garboard.patches.selector import LabelSelector
+
+
+class TargetDocument(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    label_selector: str = ""
+
+
+class EntryDocument(msgspec.Struct, forbid_unknown_fields=True):
+    file: str
+    target: TargetDocument = msgspec.field(default_factory=TargetDocument)
+    type: PatchType = PatchType.STRATEGIC
+
+
+class PatchSetDocument(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """The file as users write it."""
+
+    patches: list[EntryDocument]
+    api_version: str = "garboard.dev/v1alpha1"
+    kind: str = "PatchSet"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects an entry is for; what is not named matches anything, and names may hold `*` and `?`."""
+
+    group: str | None
+    version: str | None
+    kind: str | None
+    name: str | None
+    namespace: str | None
+    labels: LabelSelector
+
+    def matches(self, document: Json) -> bool:
+        if not isinstance(document, dict) or self.kind not in (None, document.get("kind")):
+            return False
+        metadata = document.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        return (
+            _is_like(self.name, metadata.get("name"))
+            and _is_like(self.namespace, metadata.get("namespace"))
+            and self._matches_api_version(str(document.get("apiVersion", "")))
+            and (not self.labels.requirements or self.labels.matches(_text_members(metadata.get("labels"))))
+        )
+
+    def _matches_api_version(self, api_version: str) -> bool:
+        group, _, version = api_version.rpartition("/")
+        return self.group in (None, group) and self.version in (None, version)
+
+
+def _is_like(pattern: str | None, value: Json) -> bool:
+    return pattern is None or (isinstance(value, str) and fnmatchcase(value, pattern))
+
+
+def _text_members(labels: Json) -> dict[str, str]:
+    return {key: value for key, value in labels.items() if isinstance(value, str)} if isinstance(labels, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Patches of one file, the objects they are for, and where the patch set says so."""
+
+    file: str
+    selection: Selection
+    patches: tuple[Patch, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPatches:
+    entries: tuple[Entry, ...]
+
+    def for_object(self, document: Json) -> list[Entry]:
+        return [entry for entry in self.entries if entry.selection.matches(document)]
+
+
+def read_patch_set(data: bytes, *, source: str, load: Callable[[str], bytes]) -> ObjectPatches:
+    """Read a patch set; `load` gives the bytes of a patch file named in it."""
+    content = read_yaml(data, source=source)
+    text = Source(source, data.decode())
+    try:
+        document = msgspec.convert(content, PatchSetDocument)
+    except msgspec.ValidationError as error:
+        raise BadDocument(
+            f"{source}: not a patch set: {error}",
+            hint="it is a mapping with `patches`, a list of {target, type, file}",
+        ) from error
+    entries = enumerate(document.patches)
+    return ObjectPatches(tuple(_entry(entry, load, text.position(("patches", index))) for index, entry in entries))
+
+
+def _entry(entry: EntryDocument, load: Callable[[str], bytes], position: Position) -> Entry:
+    target = entry.target
+    selection = Selection(
+        target.group,
+        target.version,
+        target.kind,
+        target.name,
+        target.namespace,
+        LabelSelector.parse(target.label_selector),
+    )
+    return Entry(entry.file, selection, tuple(read_patch_file(entry.file, load(entry.file), entry.type)), position)
+
+
+def unmatched(patches: ObjectPatches, matched: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the entries that no object was selected by."""
+    seen = {id(entry) for entry in matched}
+    return tuple(entry for entry in patches.entries if id(entry) not in seen)

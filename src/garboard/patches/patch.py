@@ -1,0 +1,81 @@
+"""One patch as a value: what it says, of which type it is, and where it was written."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Self
+
+from garboard.documents import DocumentPath, Json, Position, Positions, locate, read_json, read_yaml
+
+
+class PatchType(StrEnum):
+    """The three patch languages, by the words that kubeadm's file names and kubectl's `--type` use, and our own."""
+
+    STRATEGIC = "strategic"
+    MERGE = "merge"
+    JSON = "json"
+    ARGS = "args"  # a mapping of flag to value, which compiles to a JSON patch
+
+    @property
+    def media_type(self) -> str:
+        return {
+            PatchType.STRATEGIC: "application/strategic-merge-patch+json",
+            PatchType.MERGE: "application/merge-patch+json",
+            PatchType.JSON: "application/json-patch+json",
+            PatchType.ARGS: "application/json-patch+json",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and where it stands: a file (or stdin), and the line and number of the document in it."""
+
+    name: str
+    text: str
+    line: int = 1
+    document: int = 1
+
+    @cached_property
+    def _positions(self) -> Positions:
+        return locate(self.text, line=self.line)
+
+    def position(self, at: DocumentPath) -> Position:
+        """Return the line and column of `at`, or of the nearest thing around it that has one."""
+        for end in range(len(at), -1, -1):
+            found = self._positions.key(at[:end]) or self._positions.value(at[:end])
+            if found is not None:
+                return found
+        return Position(self.line, 1)
+
+    def where(self, at: DocumentPath = ()) -> str:
+        position = self.position(at)
+        return f"{self.name}:{position.line}:{position.column}"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A patch document; `value` is never changed by applying it."""
+
+    source: Source
+    type: PatchType
+    value: Json
+
+    @classmethod
+    def from_yaml(cls, source: Source, type_: PatchType) -> Self:
+        """Read a patch as kubeadm does: everything, JSON too, passes the YAML reader."""
+        return cls(source, type_, read_yaml(source.text, source=source.name, line=source.line))
+
+    @classmethod
+    def from_kubectl(cls, source: Source, type_: PatchType) -> Self:
+        """Read a patch as `kubectl patch` does: text that begins with a brace is JSON, anything else YAML."""
+        if source.text.lstrip(" \t\r\n").startswith("{"):
+            return cls(source, type_, read_json(source.text, source=source.name))
+        return cls.from_yaml(source, type_)
+
+    def where(self, at: DocumentPath = ()) -> str:
+        return self.source.where(at)
+
+    @property
+    def label(self) -> str:
+        """A short name for listings: the file, and the document's number where the file has several."""
+        return self.source.name if self.source.document == 1 else f"{self.source.name}#{self.source.document}"

@@ -1,0 +1,30 @@
+"""Patching a document for its purpose: one of kubeadm's targets, or an object on its own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from garboard.documents import Json
+from garboard.patches.apply import Applied, apply_patches, apply_watched
+from garboard.patches.patch import Patch
+from garboard.patches.taking import copy_of
+from garboard.patches.targets import Target, finish, instance_patch
+from garboard.schema import Schema, StructType
+
+
+def patch_object(original: Json, patches: Sequence[Patch], shape: StructType | None, *, is_watched: bool) -> Applied:
+    """Apply patches to an object, which is taken over; `is_watched` asks for findings and origins as well."""
+    return (apply_watched if is_watched else apply_patches)(original, patches, shape)
+
+
+def patch_target(
+    original: Json, patches: Sequence[Patch], target: Target, schema: Schema, *, is_watched: bool
+) -> Applied:
+    """Apply a target's patches and do what kubeadm does with the outcome; `original` is taken over."""
+    unpatched = copy_of(original)
+    own = instance_patch(original, target)
+    applied = patch_object(original, [*patches, own] if own else patches, target.shape(schema), is_watched=is_watched)
+    if own:
+        # That the node's own patch often changes nothing is no fault of the user's.
+        theirs = tuple(finding for finding in applied.findings if finding.file != own.source.name)
+        applied = replace(applied, findings=theirs)
+    return replace(applied, document=finish(applied.document, unpatched, target, schema))

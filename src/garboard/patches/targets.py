@@ -1,0 +1,94 @@
+"""What kubeadm lets patches customize: the targets of each minor, and what becomes of a patched document."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from garboard.documents import Json, equal
+from garboard.errors import BadDocument, BadUsage
+from garboard.model import KubernetesVersion, Minor
+from garboard.patches.patch import Patch, PatchType, Source
+from garboard.schema import Schema, StructType, round_trip
+
+
+class Decoding(StrEnum):
+    """How kubeadm treats the patched text."""
+
+    POD = "pod"  # into the Pod type and out again; a document of another kind is quietly discarded
+    TYPED = "typed"  # into its type and out again, before it is sent to the API server
+    NONE = "none"  # written as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A document that kubeadm generates and patches may change, by the word that begins the patch file's name."""
+
+    name: str
+    api_version: str
+    kind: str
+    decoding: Decoding
+    since: Minor = Minor(1, 0)
+
+    def shape(self, schema: Schema) -> StructType:
+        found = schema.type_of(self.api_version, self.kind)
+        assert found is not None, f"the type data lacks {self.kind}"
+        return found
+
+
+_POD = ("v1", "Pod", Decoding.POD)
+# In the order of kubeadm's messages.
+TARGETS = (
+    Target("etcd", *_POD),
+    Target("kube-apiserver", *_POD),
+    Target("kube-controller-manager", *_POD),
+    Target("kube-scheduler", *_POD),
+    Target("kubeletconfiguration", "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", Decoding.NONE),
+    Target("corednsdeployment", "apps/v1", "Deployment", Decoding.TYPED),
+    Target("kubeproxydaemonset", "apps/v1", "DaemonSet", Decoding.TYPED, since=Minor(1, 37)),
+)
+
+
+def targets_of(version: KubernetesVersion) -> tuple[Target, ...]:
+    """Return the targets that kubeadm of this version knows."""
+    return tuple(target for target in TARGETS if target.since <= version.as_minor)
+
+
+def find_target(name: str, version: KubernetesVersion) -> Target:
+    """Return the target called `name`."""
+    known = {target.name: target for target in targets_of(version)}
+    if name not in known:
+        raise BadUsage(
+            f"{name!r} is not a patch target of Kubernetes {version.as_minor}",
+            hint=f"the targets are {', '.join(known)}",
+            error_class="unknown-target",
+        )
+    return known[name]
+
+
+def instance_patch(original: Json, target: Target) -> Patch | None:
+    """Return the patch that kubeadm itself applies after the user's: the node's own container runtime endpoint.
+
+    It comes from the kubelet's instance-config.yaml; the document that a user starts from shows its value.
+    """
+    endpoint = original.get("containerRuntimeEndpoint") if isinstance(original, dict) else None
+    if target.kind != "KubeletConfiguration" or not endpoint:
+        return None
+    source = Source("instance-config.yaml", f"containerRuntimeEndpoint: {endpoint}\n")
+    return Patch(source, PatchType.STRATEGIC, {"containerRuntimeEndpoint": endpoint})
+
+
+def finish(patched: Json, original: Json, target: Target, schema: Schema) -> Json:
+    """Return what kubeadm makes of the patched document; changed in place, so that a trace of it stays true."""
+    if target.decoding is Decoding.NONE:
+        return patched
+    kind = (patched.get("apiVersion"), patched.get("kind")) if isinstance(patched, dict) else (None, None)
+    if equal(list(kind), [target.api_version, target.kind]):
+        return round_trip(patched, target.shape(schema))
+    api_version, name = kind
+    is_known = isinstance(api_version, str) and isinstance(name, str) and schema.type_of(api_version, name) is not None
+    if target.decoding is Decoding.POD and is_known:
+        return original
+    raise BadDocument(
+        f"the patched {target.name} is of kind {name!r} ({api_version!r}), not {target.kind}",
+        hint="no patch may change apiVersion or kind",
+        error_class="typed-decode",
+    )
