@@ -43,7 +43,11 @@ def _moment(text: str) -> tuple[str, str]:
             raise ValueError("the zone of a time is out of range")
         offset = timedelta(hours=int(zone_hours), minutes=int(zone_minutes))
         moment = moment - offset if sign == "+" else moment + offset
-    return f"{moment.year + era * _ERA_YEARS:04}{moment:-%m-%dT%H:%M:%S}", (fraction or "")[1:]
+    return f"{_year(moment.year + era * _ERA_YEARS)}{moment:-%m-%dT%H:%M:%S}", (fraction or "")[1:]
+
+
+def _year(number: int) -> str:
+    return f"-{-number:04}" if number < 0 else f"{number:04}"  # a zone can carry year 0 over the edge
 
 
 def canonical_duration(text: str) -> str:
