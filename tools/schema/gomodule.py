@@ -14,13 +14,11 @@ class GoModule:
     """A folder with a go.mod; its programs are built and run there."""
 
     folder: Path
-    overlay: Path | None = None  # files to add to a dependency while building
 
     def run(self, program: str) -> str:
         """Build the program in `./PROGRAM` and return what it prints."""
         binary = self.folder / "bin" / Path(program).name
-        flags = ["-mod=mod", "-trimpath", *([f"-overlay={self.overlay}"] if self.overlay else [])]
-        _go(["build", *flags, "-o", str(binary), f"./{program}"], cwd=self.folder)
+        _go(["build", "-mod=mod", "-trimpath", "-o", str(binary), f"./{program}"], cwd=self.folder)
         return subprocess.run([binary], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
@@ -49,19 +47,20 @@ def kubernetes_module(version: str, programs: Path, folder: Path) -> GoModule:
 
 
 def etcd_module(version: str, programs: Path, folder: Path) -> GoModule:
-    """Lay out `programs` against etcd, whose flag set needs one exported function to be readable."""
+    """Lay out `programs` against a copy of etcd, to which the one function that shows its flag set is added."""
     release = _download(f"go.etcd.io/etcd/server/v3@{version}", folder)
     wanted = json.loads(_go(["mod", "edit", "-json", release["GoMod"]], cwd=folder))
     lines = [
         "module garboard.invalid/schema",
         f"go {wanted['Go']}",
         f"require go.etcd.io/etcd/server/v3 {version}",
+        "replace go.etcd.io/etcd/server/v3 => ./etcd",
     ]
     _lay_out(programs, folder, lines, sums=Path(release["Dir"]) / "go.sum")
-    overlay = folder / "overlay.json"
-    added = Path(release["Dir"]) / "etcdmain/zz_flags.go"
-    overlay.write_text(json.dumps({"Replace": {str(added): str(folder / "flags/etcd/overlay/flags.go.txt")}}))
-    return GoModule(folder, overlay)
+    shutil.copytree(release["Dir"], folder / "etcd", copy_function=shutil.copyfile, dirs_exist_ok=True)
+    (folder / "etcd/etcdmain").chmod(0o755)  # the module cache is read-only
+    shutil.copyfile(programs / "flags/etcd/added.go.txt", folder / "etcd/etcdmain/added.go")
+    return GoModule(folder)
 
 
 def _lay_out(programs: Path, folder: Path, lines: list[str], sums: Path) -> None:

@@ -1,7 +1,6 @@
 """YAML to JSON trees with the semantics of sigs.k8s.io/yaml: go-yaml v2 reads, then everything becomes JSON."""
 
 import codecs
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,10 +21,8 @@ from yaml.reader import ReaderError
 
 from garboard.documents.json_value import Json
 from garboard.documents.place import Place
+from garboard.documents.yaml_dialect import Disguise
 from garboard.documents.yaml_tree import Refused, TreeBuilder
-
-# libyaml takes \/ for JSON's sake, go-yaml does not.
-_SLASH_ESCAPE: Final = re.compile(r"(?:[^\\]|\\[^/])*\\/", re.DOTALL)
 
 
 def read_yaml(data: bytes | str, *, source: str, line: int = 1) -> Json:
@@ -64,10 +61,11 @@ def _recode(data: bytes, place: Place) -> bytes:
     """Return the text as UTF-8 without a byte order mark; libyaml itself refuses what is no UTF-8."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
-            return data.decode("utf-16").encode()
+            return data.decode("utf-16").encode().removeprefix(codecs.BOM_UTF8)
         except UnicodeDecodeError:
             place.refuse("this is not the UTF-16 text its first bytes promise", 0, 0, _BYTES_HINT)
-    return data.removeprefix(codecs.BOM_UTF8)
+    # go-yaml drops one mark when it looks for the encoding, and one more before the first token.
+    return data.removeprefix(codecs.BOM_UTF8).removeprefix(codecs.BOM_UTF8)
 
 
 def _sentence(error: MarkedYAMLError) -> str:
@@ -75,24 +73,32 @@ def _sentence(error: MarkedYAMLError) -> str:
 
 
 def _first_document(content: bytes) -> Json:
-    parser = CParser(content)
-    parser.get_event()
-    start = parser.get_event()
+    if not Disguise.is_needed(content):
+        try:
+            return _parse(content, None)
+        except MarkedYAMLError as error:
+            disguise = Disguise(content.decode())
+            if not disguise.repair(error):
+                raise
+    else:
+        disguise = Disguise(content.decode())
+    while True:
+        try:
+            return _parse(disguise.text.encode(), disguise)
+        except MarkedYAMLError as error:
+            if not disguise.repair(error):
+                raise
+
+
+def _parse(content: bytes, disguise: Disguise | None) -> Json:
+    next_event = CParser(content).get_event
+    next_event()
+    start = next_event()
     if isinstance(start, StreamEndEvent):
         return None
     _check_version(start)
     tree = TreeBuilder()
-    handlers: dict[type[Event], Callable[[Any], None]] = {
-        ScalarEvent: tree.scalar,
-        MappingStartEvent: tree.start,
-        SequenceStartEvent: tree.start,
-        MappingEndEvent: tree.end,
-        SequenceEndEvent: tree.end,
-        AliasEvent: tree.alias,
-    }
-    if b"\\/" in content:
-        handlers[ScalarEvent] = _EscapeCheck(content, tree)
-    next_event = parser.get_event
+    handlers = _handlers(tree, disguise)
     while not tree.is_complete and (event := next_event()) is not None:
         handlers[type(event)](event)
     # The end of the document is part of it: what follows must at least be a token.
@@ -100,19 +106,19 @@ def _first_document(content: bytes) -> Json:
     return tree.finish()
 
 
-class _EscapeCheck:
-    """Hands scalars on, except those whose text holds the escape `\\/`."""
+def _handlers(tree: TreeBuilder, disguise: Disguise | None) -> dict[type[Event], Callable[[Any], None]]:
+    def disguised_scalar(event: ScalarEvent) -> None:
+        event.value = disguise.original(event.value) if disguise else event.value
+        tree.scalar(event)
 
-    def __init__(self, content: bytes, tree: TreeBuilder) -> None:
-        self._text = content.decode("utf-8", "replace")
-        self._tree = tree
-
-    def __call__(self, event: ScalarEvent) -> None:
-        if event.style == '"' and event.start_mark and event.end_mark:
-            body = self._text[event.start_mark.index + 1 : event.end_mark.index - 1]
-            if _SLASH_ESCAPE.match(body):
-                raise Refused("unknown escape character '/'", event, "write / without the backslash")
-        self._tree.scalar(event)
+    return {
+        ScalarEvent: disguised_scalar if disguise else tree.scalar,
+        MappingStartEvent: tree.start,
+        SequenceStartEvent: tree.start,
+        MappingEndEvent: tree.end,
+        SequenceEndEvent: tree.end,
+        AliasEvent: tree.alias,
+    }
 
 
 def _check_version(start: Event | None) -> None:

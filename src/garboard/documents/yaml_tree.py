@@ -58,7 +58,8 @@ class TreeBuilder:
         self._key = _NO_KEY
         self._anchor: _Anchor | None = None
         self._began = 0
-        self._open: list[tuple[_Container, bool, str, _Anchor | None, int]] = []
+        self._is_flow = False
+        self._open: list[tuple[_Container, bool, str, _Anchor | None, int, bool]] = []
         self._anchors: dict[str, _Anchor] = {}
         self._visited = 1  # go-yaml counts the document itself
         self._aliased = 0
@@ -74,6 +75,9 @@ class TreeBuilder:
     def scalar(self, event: ScalarEvent) -> None:
         self._visited += 1
         is_key = self._is_map and self._key is _NO_KEY
+        if self._is_flow and not event.style and "?" in event.value:
+            # go-yaml ends a plain scalar in brackets there, and then finds no comma.
+            _refuse("a plain scalar in brackets cannot hold a question mark", event, "put the text in quotes")
         if event.tag is not None or event.anchor is not None:
             self._marked_scalar(event, is_key=is_key)
         elif is_key:
@@ -89,7 +93,8 @@ class TreeBuilder:
             _refuse("a mapping or list cannot be a key", event, "write the key as text")
         if len(self._open) >= MAX_DEPTH:
             _refuse(f"nested deeper than {MAX_DEPTH} levels", event, "no Kubernetes document nests that deep")
-        self._open.append((self._container, self._is_map, self._key, self._anchor, self._began))
+        self._open.append((self._container, self._is_map, self._key, self._anchor, self._began, self._is_flow))
+        self._is_flow = event.flow_style
         self._is_map = type(event) is MappingStartEvent
         self._container = {} if self._is_map else []
         self._key = _NO_KEY
@@ -100,7 +105,7 @@ class TreeBuilder:
         value = self._container
         if self._anchor is not None:
             self._complete(self._anchor, value, self._visited - self._began)
-        self._container, self._is_map, self._key, self._anchor, self._began = self._open.pop()
+        self._container, self._is_map, self._key, self._anchor, self._began, self._is_flow = self._open.pop()
         self._attach(value, event)
 
     def alias(self, event: AliasEvent) -> None:
