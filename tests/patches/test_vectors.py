@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -32,6 +32,7 @@ SCHEMA = load_schema(VERSION)
 
 # Vectors marked `edge` are accidents of the reference. What is listed here differs on purpose: docs/compatibility.md.
 DELIBERATE = {"test-null-inside-array-crashes"}
+Outcome: TypeAlias = "Json | GarboardError"
 
 
 def vectors(name: str) -> list[Any]:
@@ -46,7 +47,7 @@ def shape_of(kind: str) -> StructType:
     return SCHEMA.find_kind(kind).type
 
 
-def check(vector: dict[str, Any], outcome: Json | GarboardError) -> None:
+def check(vector: dict[str, Any], outcome: Outcome) -> None:
     if "error" in vector:
         assert isinstance(outcome, GarboardError), f"expected {vector['error']}, got {outcome}"
         assert vector["error"] in (outcome.error_class, "crash")
@@ -64,7 +65,7 @@ def patch_of(vector: dict[str, Any], type_: PatchType) -> Patch:
 @pytest.mark.parametrize("vector", [*vectors("strategic"), *vectors("json-patch"), *vectors("merge-patch")])
 def test_patch_gives_what_the_reference_gives(vector: dict[str, Any]) -> None:
     type_ = PatchType(vector["type"])
-    outcome: Json | GarboardError
+    outcome: Outcome
     try:
         shape = shape_of(vector["kind"]) if type_ is PatchType.STRATEGIC else None
         outcome = apply_patches(as_decoded(vector["original"]), [patch_of(vector, type_)], shape).document
@@ -77,7 +78,7 @@ def test_patch_gives_what_the_reference_gives(vector: dict[str, Any]) -> None:
 def test_created_patch_is_the_reference_s(vector: dict[str, Any]) -> None:
     shape = shape_of(vector["kind"])
     preconditions = vector.get("preconditions") or ()
-    outcome: Json | GarboardError
+    outcome: Outcome
     try:
         if vector["type"] == "two-way":
             outcome = create_two_way(vector["original"], vector["modified"], shape, preconditions)

@@ -53,9 +53,7 @@ def apply_watched(document: Json, patches: Sequence[Patch], shape: StructType | 
 
 def finding_from(patch: Patch, remark: Remark) -> Finding:
     """Return the remark with its place in the patch file."""
-    return Finding(
-        patch.source.name, patch.source.position(remark.at), remark.error_class, remark.message, remark.hint
-    )
+    return Finding(patch.source.name, patch.source.position(remark.at), remark.error_class, remark.message, remark.hint)
 
 
 def _apply(document: Json, patch: Patch, shape: StructType | None, taker: Taker) -> Json:

@@ -49,7 +49,9 @@ def flags_of(args: Json) -> Mapping[str, Sequence[Json]]:
     """Return each flag with its values: none to remove it, several to repeat it."""
     if not isinstance(args, dict):
         raise PatchFailed(
-            "an args patch must be a mapping of flag to value", error_class="bad-document", hint="write it as `profiling: false`"
+            "an args patch must be a mapping of flag to value",
+            error_class="bad-document",
+            hint="write it as `profiling: false`",
         )
     return {name: _values(value) for name, value in args.items()}
 

@@ -27,7 +27,9 @@ class DiffRules:
     with_retained: bool = False
 
 
-def create_two_way(original: Json, modified: Json, shape: StructType, preconditions: Sequence[str] = ()) -> dict[str, Json]:
+def create_two_way(
+    original: Json, modified: Json, shape: StructType, preconditions: Sequence[str] = ()
+) -> dict[str, Json]:
     """Return the strategic patch that turns `original` into `modified`."""
     patch = diff_maps(_object(original, "original"), _object(modified, "modified"), shape, DiffRules())
     _check_preconditions(patch, preconditions)
@@ -103,7 +105,12 @@ def _diff_member(
 
 
 def _diff_map_member(
-    key: str, original: dict[str, Json], modified: dict[str, Json], shape: Shape, rules: DiffRules, patch: dict[str, Json]
+    key: str,
+    original: dict[str, Json],
+    modified: dict[str, Json],
+    shape: Shape,
+    rules: DiffRules,
+    patch: dict[str, Json],
 ) -> None:
     try:
         field = member_shape(shape, key, (key,))

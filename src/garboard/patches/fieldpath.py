@@ -94,7 +94,18 @@ def _is_picked(element: Json, pick: Pick) -> bool:
 
 
 # The merge keys that strategic merge uses, in the order in which a reader would think of them.
-IDENTIFYING_KEYS = ("name", "mountPath", "containerPort", "port", "ip", "type", "topologyKey", "devicePath", "uid", "key")
+IDENTIFYING_KEYS = (
+    "name",
+    "mountPath",
+    "containerPort",
+    "port",
+    "ip",
+    "type",
+    "topologyKey",
+    "devicePath",
+    "uid",
+    "key",
+)
 
 
 def _as_text(value: Json) -> str:

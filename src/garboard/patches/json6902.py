@@ -69,7 +69,9 @@ class JsonPatch:
 
     def _replace_root(self, value: Json) -> None:
         if not isinstance(value, dict | list):
-            raise PatchFailed("the whole document can only be replaced by a mapping or a list", error_class="bad-root", at=self.at)
+            raise PatchFailed(
+                "the whole document can only be replaced by a mapping or a list", error_class="bad-root", at=self.at
+            )
         self.root = self.taker.verbatim(value, (*self.at, "value"))
 
     def move(self, operation: dict[str, Json]) -> None:

@@ -1,11 +1,11 @@
 """Patch sets for any objects: a file that lists patches by the objects they select.
 
-    apiVersion: garboard.dev/v1alpha1
-    kind: PatchSet
-    patches:
-    - target: {group: apps, kind: Deployment, name: web-*, namespace: shop, labelSelector: tier=front}
-      type: strategic
-      file: replicas.yaml
+apiVersion: garboard.dev/v1alpha1
+kind: PatchSet
+patches:
+- target: {group: apps, kind: Deployment, name: web-*, namespace: shop, labelSelector: tier=front}
+  type: strategic
+  file: replicas.yaml
 """
 
 from collections.abc import Callable, Sequence

@@ -38,7 +38,9 @@ def combine_patches(first: dict[str, Json], second: dict[str, Json], shape: Stru
 class MapMerge(ListMerge):
     """One run; `is_applying` is false where two patches are combined, whose nulls and directives must survive."""
 
-    def merge(self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath) -> dict[str, Json]:
+    def merge(
+        self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath
+    ) -> dict[str, Json]:
         """Merge `patch` into `original` and return the outcome (`original` itself unless a directive replaced it)."""
         if DIRECTIVE in patch:
             return self._directive(patch, at)
@@ -120,7 +122,13 @@ class MapMerge(ListMerge):
             self.taker.put(original, key, value, at)
 
     def _merge_map(
-        self, original: dict[str, Json], key: str, before: dict[str, Json], value: dict[str, Json], field: Shape, at: DocumentPath
+        self,
+        original: dict[str, Json],
+        key: str,
+        before: dict[str, Json],
+        value: dict[str, Json],
+        field: Shape,
+        at: DocumentPath,
     ) -> None:
         if not isinstance(field, StructType) and field.strategy == "replace":
             self.taker.put(original, key, self.taker.verbatim(value, at), at)
@@ -213,5 +221,7 @@ def _field_of(key: str, at: DocumentPath) -> str:
 
 def _list_or_refuse(value: Json, at: DocumentPath) -> list[Json]:
     if not isinstance(value, list):
-        raise PatchFailed("an order is given for something that is not a list", error_class="bad-directive-format", at=at)
+        raise PatchFailed(
+            "an order is given for something that is not a list", error_class="bad-directive-format", at=at
+        )
     return value

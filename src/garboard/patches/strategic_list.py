@@ -22,7 +22,9 @@ class ListMerge:
     taker: Taker
     is_applying: bool
 
-    def merge(self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath) -> dict[str, Json]:
+    def merge(
+        self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath
+    ) -> dict[str, Json]:
         raise NotImplementedError
 
 
@@ -176,7 +178,12 @@ def _delete(
 
 
 def _merge_plain(
-    run: ListMerge, slots: Slots, plain: Iterable[tuple[int, dict[str, Json]]], elements: Shape, key: str, at: DocumentPath
+    run: ListMerge,
+    slots: Slots,
+    plain: Iterable[tuple[int, dict[str, Json]]],
+    elements: Shape,
+    key: str,
+    at: DocumentPath,
 ) -> list[Json]:
     places = _places(slots.values(), key, at)
     for index, element in plain:

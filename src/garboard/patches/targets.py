@@ -7,7 +7,8 @@ from garboard.documents import Json, equal
 from garboard.errors import BadDocument, BadUsage
 from garboard.model import KubernetesVersion, Minor
 from garboard.patches.patch import Patch, PatchType, Source
-from garboard.schema import Schema, StructType, round_trip
+from garboard.schema import Schema, StructType
+from garboard.schema.round_trip import round_trip
 
 
 class Decoding(StrEnum):
@@ -82,7 +83,8 @@ def finish(patched: Json, original: Json, target: Target, schema: Schema) -> Jso
         return patched
     kind = (patched.get("apiVersion"), patched.get("kind")) if isinstance(patched, dict) else (None, None)
     if equal(list(kind), [target.api_version, target.kind]):
-        return round_trip(patched, target.shape(schema))
+        round_trip(patched, target.shape(schema))
+        return patched
     api_version, name = kind
     is_known = isinstance(api_version, str) and isinstance(name, str) and schema.type_of(api_version, name) is not None
     if target.decoding is Decoding.POD and is_known:

@@ -36,7 +36,9 @@ def capture(
     shape = shape_for(load_schema(version), kind, after, is_required=wanted is PatchType.STRATEGIC)
     patch = capture_patch(before, after, wanted, shape)
     if not patch:
-        raise BadDocument(f"{original} and {modified} say the same", hint="save your edit first", error_class="no-change")
+        raise BadDocument(
+            f"{original} and {modified} say the same", hint="save your edit first", error_class="no-change"
+        )
     text = document_text(patch, output)
     if out is None:
         sys.stdout.write(text)

@@ -17,8 +17,12 @@ from garboard.schema import load_schema
 @click.option("--modified", required=True, metavar="FILE", help="The document as it should be.")
 @click.option("--current", metavar="FILE", help="The live document; makes the patch a three-way one.")
 @click.option("--kind", default="", help="The type to compare by; read from the document if empty.")
-@click.option("--overwrite", type=bool, default=True, show_default=True, help="Win over changes made to the live document.")
-@click.option("--preconditions", default="", help="Members that must not change: a comma list such as kind,metadata.name.")
+@click.option(
+    "--overwrite", type=bool, default=True, show_default=True, help="Win over changes made to the live document."
+)
+@click.option(
+    "--preconditions", default="", help="Members that must not change: a comma list such as kind,metadata.name."
+)
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), default="yaml", show_default=True)
 @compat_option
 @version_option

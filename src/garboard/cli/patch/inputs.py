@@ -32,9 +32,7 @@ class VersionType(click.ParamType):
 
     name = "version"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> KubernetesVersion:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> KubernetesVersion:
         return value if isinstance(value, KubernetesVersion) else reference_version(KubernetesVersion.parse(str(value)))
 
 
@@ -140,7 +138,9 @@ def shape_for(schema: Schema, kind: str, document: Json, *, is_required: bool = 
             found = schema.find_kind(kind).type
         elif isinstance(document, dict):
             api_version, name = document.get("apiVersion"), document.get("kind")
-            found = schema.type_of(api_version, name) if isinstance(api_version, str) and isinstance(name, str) else None
+            found = (
+                schema.type_of(api_version, name) if isinstance(api_version, str) and isinstance(name, str) else None
+            )
     except InvalidValue as error:
         if is_required:
             raise PatchFailed(error.message, error_class="unsupported-kind", hint=error.hint) from error

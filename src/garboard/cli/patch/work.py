@@ -144,7 +144,9 @@ def _converted(request: Request) -> Outcome:
 
 def _with_directory(request: Request, schema: Schema, is_watched: bool) -> Outcome:
     if request.target is None or request.directory is None:
-        raise BadUsage("--patches needs --target, to know which of its patches are meant", hint="add --target kube-apiserver")
+        raise BadUsage(
+            "--patches needs --target, to know which of its patches are meant", hint="add --target kube-apiserver"
+        )
     target = find_target(request.target, request.version)
     original = read_one(only(request.originals), as_yaml=True)
     patch_set = read_patches(request.directory, schema, request.facts)
