@@ -94,7 +94,7 @@ class TreeBuilder:
         if len(self._open) >= MAX_DEPTH:
             _refuse(f"nested deeper than {MAX_DEPTH} levels", event, "no Kubernetes document nests that deep")
         self._open.append((self._container, self._is_map, self._key, self._anchor, self._began, self._is_flow))
-        self._is_flow = event.flow_style
+        self._is_flow = bool(event.flow_style)
         self._is_map = type(event) is MappingStartEvent
         self._container = {} if self._is_map else []
         self._key = _NO_KEY
