@@ -3,8 +3,10 @@
 What the trees mean is left to `config`, `patches` and `schema`.
 """
 
+from garboard.documents.convert import json_to_yaml
 from garboard.documents.json_text import read_json, write_json
 from garboard.documents.json_value import MAX_DEPTH, DocumentPath, Json, equal
+from garboard.documents.positions import Position, Positions, locate
 from garboard.documents.streams import DocumentText, Manifest, read_stream, split_documents
 from garboard.documents.yaml_read import read_yaml
 from garboard.documents.yaml_write import write_yaml
@@ -15,7 +17,11 @@ __all__ = [
     "DocumentText",
     "Json",
     "Manifest",
+    "Position",
+    "Positions",
     "equal",
+    "json_to_yaml",
+    "locate",
     "read_json",
     "read_stream",
     "read_yaml",

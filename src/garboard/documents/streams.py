@@ -86,9 +86,10 @@ def _json_values(text: str, source: str) -> Generator[Manifest, None, tuple[int,
         try:
             value, after = decode_json(text, begin, place)
         except BadDocument as problem:
-            if count > 1:
+            resume = _yaml_start(text, end)
+            if count > 1 or resume is None:
                 raise
-            return _skip_line_end(text, end), problem
+            return resume, problem
         if value is not None:
             yield Manifest(value, text[begin:after], 1 + text.count("\n", 0, begin))
         end = after
@@ -96,14 +97,19 @@ def _json_values(text: str, source: str) -> Generator[Manifest, None, tuple[int,
     return end, None
 
 
-def _skip_line_end(text: str, start: int) -> int:
-    """Return where YAML starts: after the blanks that end the line, if nothing else stands there."""
+def _yaml_start(text: str, start: int) -> int | None:
+    """Return where YAML goes on after JSON: behind the rest of the line if that is blank.
+
+    Kubernetes looks at four bytes at a time there, and gives up where fewer are left.
+    """
     place = start
-    while place < len(text) and text[place] in _SPACE:
+    while len(text[place : place + 4].encode("utf-8", "surrogatepass")) >= 4:
+        if text[place] not in _SPACE:
+            return place
         place += 1
         if text[place - 1] == "\n":
-            break
-    return place
+            return place
+    return None
 
 
 def _as_int64(value: Json, text: str) -> Json:

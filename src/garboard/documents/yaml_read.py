@@ -2,7 +2,7 @@
 
 import codecs
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from yaml import MarkedYAMLError, YAMLError
 from yaml._yaml import CParser
@@ -24,16 +24,22 @@ from garboard.documents.place import Place
 from garboard.documents.yaml_dialect import Disguise
 from garboard.documents.yaml_tree import Refused, TreeBuilder
 
+BuilderT = TypeVar("BuilderT", bound=TreeBuilder)
+
 
 def read_yaml(data: bytes | str, *, source: str, line: int = 1) -> Json:
     """Return the first document of `data` as Kubernetes reads it; no document at all reads as `None`.
 
     `line` is where the text starts in its file, so that errors name the place in the file.
     """
-    place = Place(source, line)
+    return build_tree(data, Place(source, line), TreeBuilder)[0]
+
+
+def build_tree(data: bytes | str, place: Place, builder: type[BuilderT]) -> tuple[Json, BuilderT]:
+    """Return the first document of `data` with the builder it came from."""
     content = _encode(data, place) if isinstance(data, str) else _recode(data, place)
     try:
-        return _first_document(content)
+        return _first_document(content, builder)
     except Refused as error:
         place.refuse(str(error), error.line, error.column, error.hint)
     except ReaderError as error:
@@ -72,10 +78,10 @@ def _sentence(error: MarkedYAMLError) -> str:
     return f"{error.problem or 'not YAML'} ({error.context})" if error.context else f"{error.problem or 'not YAML'}"
 
 
-def _first_document(content: bytes) -> Json:
+def _first_document(content: bytes, builder: type[BuilderT]) -> tuple[Json, BuilderT]:
     if not Disguise.is_needed(content):
         try:
-            return _parse(content, None)
+            return _parse(content, None, builder())
         except MarkedYAMLError as error:
             disguise = Disguise(content.decode())
             if not disguise.repair(error):
@@ -84,26 +90,25 @@ def _first_document(content: bytes) -> Json:
         disguise = Disguise(content.decode())
     while True:
         try:
-            return _parse(disguise.text.encode(), disguise)
+            return _parse(disguise.text.encode(), disguise, builder())
         except MarkedYAMLError as error:
             if not disguise.repair(error):
                 raise
 
 
-def _parse(content: bytes, disguise: Disguise | None) -> Json:
+def _parse(content: bytes, disguise: Disguise | None, tree: BuilderT) -> tuple[Json, BuilderT]:
     next_event = CParser(content).get_event
     next_event()
     start = next_event()
     if isinstance(start, StreamEndEvent):
-        return None
+        return None, tree
     _check_version(start)
-    tree = TreeBuilder()
     handlers = _handlers(tree, disguise)
     while not tree.is_complete and (event := next_event()) is not None:
         handlers[type(event)](event)
     # The end of the document is part of it: what follows must at least be a token.
     next_event()
-    return tree.finish()
+    return tree.finish(), tree
 
 
 def _handlers(tree: TreeBuilder, disguise: Disguise | None) -> dict[type[Event], Callable[[Any], None]]:

@@ -1,6 +1,7 @@
 """Single strings as go-yaml writes them: plain, quoted or as a literal block, and where long ones are folded."""
 
 import re
+import sys
 from functools import lru_cache
 from typing import Final
 
@@ -12,7 +13,8 @@ _CACHED_LENGTH: Final = 128
 # A break to the emitter; a carriage return and NEL are breaks too, but never written as themselves.
 _BREAKS: Final = "\n\u2028\u2029"
 _HAS_BREAK: Final = re.compile(f"[{_BREAKS}]")
-_UNPRINTABLE: Final = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+# What the emitter escapes. Spelled as what is in it: the complement takes Python twenty milliseconds to compile.
+_UNPRINTABLE: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]")
 _NO_PLAIN: Final = re.compile(
     r"""---|\.\.\.|[#,\[\]{}&*!|>'"%@`\ ]|[-?:](?:\ |\Z)  # at the start
     |.*?(?::(?:\ |\Z)|\ \#|\ \Z)                          # anywhere
@@ -26,6 +28,8 @@ _SHORT_ESCAPES: Final = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e", '"': '"',
     "\\": "\\", "\x85": "N", "\xa0": "_", "\u2028": "L", "\u2029": "P",
 }  # fmt: skip
+# A blank after something else, with the next one if there are more.
+_LONE_BLANK: Final = re.compile(r"(?<! ) (?=( ?))")
 _LINE_PARTS: Final = re.compile(f"[^{_BREAKS}]*[{_BREAKS}]|[^{_BREAKS}]+")
 
 
@@ -38,8 +42,12 @@ def scalar_text(text: str, column: int, indent: int) -> str:
     if line and column + len(line) <= _WIDTH + 1:
         return line
     if not line:
-        return _several_lines(text, indent)
-    return line if " " not in text else _fold(line, column, indent)
+        return _literal(text, indent) if "\n" in text else _broken_quotes(text, column, indent)
+    if " " not in text:
+        return line
+    if line == text:
+        return _fold(line, column, indent)
+    return _fold(line, column, indent, first=2, last=len(line) - 3)
 
 
 def single_line(text: str) -> str:
@@ -82,10 +90,6 @@ def _line_with_breaks(text: str) -> str:
     return "" if is_block else _double_quoted(text)
 
 
-def _several_lines(text: str, indent: int) -> str:
-    return _literal(text, indent) if "\n" in text else _broken_quotes(text, indent)
-
-
 def _literal(text: str, indent: int) -> str:
     header = "|2" if text[0] in " " + _BREAKS else "|"
     if text[-1] not in _BREAKS:
@@ -97,11 +101,13 @@ def _literal(text: str, indent: int) -> str:
     return header + "\n" + "".join(part if part in _BREAKS else pad + part for part in parts)
 
 
-def _broken_quotes(text: str, indent: int) -> str:
-    """Single quotes around a text whose only breaks are the Unicode separators."""
+def _broken_quotes(text: str, column: int, indent: int) -> str:
+    """Single quotes around a text whose only breaks are the Unicode separators, which start a new line each."""
+    parts: list[str] = _LINE_PARTS.findall("'" + text.replace("'", "''"))
+    lines = [_fold(parts[0], column, indent, first=2)]
     pad = " " * indent
-    parts: list[str] = _LINE_PARTS.findall(text.replace("'", "''"))
-    return "'" + parts[0] + "".join(part if part in _BREAKS else pad + part for part in parts[1:]) + "'"
+    lines += [part if part in _BREAKS else _fold(pad + part, 0, indent, first=indent) for part in parts[1:]]
+    return "".join(lines) + "'"
 
 
 def _double_quoted(text: str) -> str:
@@ -120,25 +126,17 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
 
 
-def _fold(line: str, column: int, indent: int) -> str:
-    """Break a line at the first lone blank met once past the width."""
-    quote = line[0] if line[0] in "'\"" and len(line) > 1 and line[-1] == line[0] else ""
-    first, last = (1, len(line) - 2) if quote else (0, len(line) - 1)
+def _fold(line: str, column: int, indent: int, *, first: int = 0, last: int = sys.maxsize) -> str:
+    """Break a line at each lone blank met once past the width, but not before `first` or after `last`."""
+    is_escaped = line[0] == '"'
     pad = " " * indent
     folded: list[str] = []
     start = 0  # of the piece not yet written
-    width = column
-    for place in _blanks(line, first, last):
-        if width + place - start <= _WIDTH:
+    for blank in _LONE_BLANK.finditer(line, first):
+        place = blank.start()
+        if column + place - start <= _WIDTH or place > last or (blank[1] and not is_escaped):
             continue
-        if line[place + 1] == " " and quote != '"':
-            continue
-        folded.append(line[start:place] + "\n" + pad + ("\\" if line[place + 1] == " " else ""))
+        folded.append(line[start:place] + "\n" + pad + ("\\" if blank[1] else ""))
         start = place + 1
-        width = indent + (1 if line[place + 1] == " " else 0)
+        column = indent + len(blank[1])
     return "".join(folded) + line[start:]
-
-
-def _blanks(line: str, first: int, last: int) -> list[int]:
-    """Return where a blank follows something else; quotes do not break next to themselves."""
-    return [place for place in range(first + 1, last) if line[place] == " " and line[place - 1] != " "]

@@ -5,7 +5,7 @@ Nothing here recurses over open nodes, so no document can exhaust the stack.
 
 import math
 from functools import lru_cache
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 from yaml.events import AliasEvent, CollectionStartEvent, Event, MappingStartEvent, ScalarEvent
 
@@ -14,10 +14,8 @@ from garboard.documents.scalars import Impossible, Scalar, as_key, as_value, res
 
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 # What a mapping waits for: a key, or the mappings of a merge key. Compared by identity, so no text can equal them.
-_NO_KEY: Final = "\0no key"
-_MERGE: Final = "\0merge"
-
-_Container: TypeAlias = Any  # dict[str, Json] or list[Json]; which one, `is_map` of the builder says
+NO_KEY: Final = "\0no key"
+MERGE: Final = "\0merge"
 
 
 class Refused(Exception):
@@ -46,20 +44,33 @@ class _Anchor:
         self.size = 1
         self.value: Json = None
 
+    def complete(self, value: Json, size: int) -> None:
+        self.value, self.size, self.is_complete = value, size, True
+
+
+class Frame:
+    """A mapping or list whose end has not come yet."""
+
+    __slots__ = ("anchor", "container", "is_flow", "is_map", "key", "key_event", "start", "visited_before")
+
+    def __init__(self, start: CollectionStartEvent | None, visited_before: int) -> None:
+        self.start = start
+        self.visited_before = visited_before
+        self.is_map = type(start) is MappingStartEvent
+        self.is_flow = start is not None and bool(start.flow_style)
+        self.container: Any = {} if self.is_map else []
+        self.key = NO_KEY
+        self.key_event: Event | None = None
+        self.anchor: _Anchor | None = None
+
 
 class TreeBuilder:
     """Takes the events of one document; `is_complete` once the root is there, and then `finish` returns it."""
 
     def __init__(self) -> None:
         self.is_complete = False
-        self._root: list[Json] = []
-        self._container: _Container = self._root
-        self._is_map = False
-        self._key = _NO_KEY
-        self._anchor: _Anchor | None = None
-        self._began = 0
-        self._is_flow = False
-        self._open: list[tuple[_Container, bool, str, _Anchor | None, int, bool]] = []
+        self._frame = Frame(None, 0)
+        self._open: list[Frame] = []
         self._anchors: dict[str, _Anchor] = {}
         self._visited = 1  # go-yaml counts the document itself
         self._aliased = 0
@@ -67,21 +78,23 @@ class TreeBuilder:
 
     def finish(self) -> Json:
         """Return the document, or refuse what only the whole document can tell."""
-        root = self._root[0]
+        root: Json = self._frame.container[0]
         if self._doubt is not None and _has_no_json_form(root):
             raise self._doubt
         return root
 
     def scalar(self, event: ScalarEvent) -> None:
         self._visited += 1
-        is_key = self._is_map and self._key is _NO_KEY
-        if self._is_flow and not event.style and "?" in event.value:
+        frame = self._frame
+        is_key = frame.is_map and frame.key is NO_KEY
+        if frame.is_flow and not event.style and "?" in event.value:
             # go-yaml ends a plain scalar in brackets there, and then finds no comma.
             _refuse("a plain scalar in brackets cannot hold a question mark", event, "put the text in quotes")
         if event.tag is not None or event.anchor is not None:
             self._marked_scalar(event, is_key=is_key)
         elif is_key:
-            self._key = self._name(event) if event.implicit[0] else event.value
+            frame.key = self._name(event) if event.implicit[0] else event.value
+            frame.key_event = event
         elif event.implicit[0]:
             self._attach(self._value(event), event)
         else:
@@ -89,24 +102,21 @@ class TreeBuilder:
 
     def start(self, event: CollectionStartEvent) -> None:
         self._visited += 1
-        if self._is_map and self._key is _NO_KEY:
+        if self._frame.is_map and self._frame.key is NO_KEY:
             _refuse("a mapping or list cannot be a key", event, "write the key as text")
         if len(self._open) >= MAX_DEPTH:
             _refuse(f"nested deeper than {MAX_DEPTH} levels", event, "no Kubernetes document nests that deep")
-        self._open.append((self._container, self._is_map, self._key, self._anchor, self._began, self._is_flow))
-        self._is_flow = event.flow_style
-        self._is_map = type(event) is MappingStartEvent
-        self._container = {} if self._is_map else []
-        self._key = _NO_KEY
-        self._anchor = None if event.anchor is None else self._declare(event.anchor)
-        self._began = self._visited - 1
+        self._open.append(self._frame)
+        self._frame = Frame(event, self._visited - 1)
+        if event.anchor is not None:
+            self._frame.anchor = self._declare(event.anchor)
 
     def end(self, event: Event) -> None:
-        value = self._container
-        if self._anchor is not None:
-            self._complete(self._anchor, value, self._visited - self._began)
-        self._container, self._is_map, self._key, self._anchor, self._began, self._is_flow = self._open.pop()
-        self._attach(value, event)
+        frame = self._frame
+        if frame.anchor is not None:
+            frame.anchor.complete(frame.container, self._visited - frame.visited_before)
+        self._frame = self._open.pop()
+        self._attach(frame.container, frame.start or event)
 
     def alias(self, event: AliasEvent) -> None:
         target = self._anchors.get(event.anchor or "")
@@ -116,36 +126,44 @@ class TreeBuilder:
             _refuse(f"the value of anchor {event.anchor!r} contains itself", event, "write the value out")
         self._visited += 1
         self._count_alias(target.size, event)
-        is_key = self._is_map and self._key is _NO_KEY
+        is_key = self._frame.is_map and self._frame.key is NO_KEY
         if not isinstance(target.value, dict | list):
             self._settle(target.value, event, is_key=is_key)
         elif is_key:
             _refuse("a mapping or list cannot be a key", event, "write the key as text")
-        elif self._key is _MERGE and isinstance(target.value, list):
+        elif self._frame.key is MERGE and isinstance(target.value, list):
             _refuse_merge(event)
         else:
-            self._attach(_copy(target.value), event)
+            self._attach(self._expanded(target.value), event)
+
+    def _expanded(self, value: Json) -> Json:
+        """Return what an alias stands for: a copy, because trees are changed in place."""
+        return _copy(value)
 
     def _attach(self, value: Json, event: Event) -> None:
-        if not self._is_map:
-            self._container.append(value)
-        elif self._key is _MERGE:
+        """Put a complete value where its frame waits for it; `event` is where the value begins."""
+        frame = self._frame
+        if not frame.is_map:
+            frame.container.append(value)
+        elif frame.key is MERGE:
             self._merge(value, event)
-            self._key = _NO_KEY
+            frame.key = NO_KEY
         else:
-            self._container[self._key] = value
-            self._key = _NO_KEY
+            frame.container[frame.key] = value
+            frame.key = NO_KEY
         self.is_complete = not self._open
 
     def _merge(self, value: Json, event: Event) -> None:
         if isinstance(value, list):
             self._visited -= 1  # go-yaml looks at the members only
-        members = value if isinstance(value, list) else [value]
         # Earlier members win, and all of them win over what the mapping holds so far.
-        for member in reversed(members):
+        for member in reversed(value if isinstance(value, list) else [value]):
             if not isinstance(member, dict):
                 _refuse_merge(event)
-            self._container.update(member)
+            self._merge_one(member)
+
+    def _merge_one(self, member: dict[str, Json]) -> None:
+        self._frame.container.update(member)
 
     def _marked_scalar(self, event: ScalarEvent, *, is_key: bool) -> None:
         """Take a scalar that has a tag or an anchor."""
@@ -154,19 +172,20 @@ class TreeBuilder:
         except Impossible as problem:
             _refuse(str(problem), event, "correct the text or remove the tag")
         if event.anchor is not None:
-            self._complete(self._declare(event.anchor), scalar, 1)
+            self._declare(event.anchor).complete(scalar, 1)
         if is_key and event.value == "<<" and (event.implicit[0] or event.tag == _MERGE_TAG):
             self._visited -= 1
-            self._key = _MERGE
+            self._frame.key = MERGE
         else:
             self._settle(scalar, event, is_key=is_key)
 
     def _settle(self, scalar: Scalar, event: Event, *, is_key: bool) -> None:
         if is_key:
             try:
-                self._key = as_key(scalar)
+                self._frame.key = as_key(scalar)
             except Impossible as problem:
-                self._key = self._doubtful_key(problem, event)
+                self._frame.key = self._doubtful_key(problem, event)
+            self._frame.key_event = event
         else:
             if isinstance(scalar, float) and not math.isfinite(scalar):
                 self._doubt_value(event)
@@ -177,7 +196,7 @@ class TreeBuilder:
             name = _plain_name(event.value)
         except Impossible as problem:
             return self._doubtful_key(problem, event)
-        if name is _MERGE:
+        if name is MERGE:
             self._visited -= 1
         return name
 
@@ -199,9 +218,6 @@ class TreeBuilder:
     def _declare(self, name: str) -> _Anchor:
         anchor = self._anchors[name] = _Anchor()
         return anchor
-
-    def _complete(self, anchor: _Anchor, value: Json, size: int) -> None:
-        anchor.value, anchor.size, anchor.is_complete = value, size, True
 
     def _count_alias(self, size: int, event: Event) -> None:
         """Count as go-yaml does, which visits every node again for every alias, and refuse what it calls excessive.
@@ -238,7 +254,7 @@ def _marked_value(event: ScalarEvent) -> Scalar:
 
 @lru_cache(8192)
 def _plain_name(text: str) -> str:
-    return _MERGE if text == "<<" else as_key(resolve(text))
+    return MERGE if text == "<<" else as_key(resolve(text))
 
 
 @lru_cache(8192)

@@ -1,0 +1,120 @@
+"""Where in a text each part of a document stands, found by reading the text once more when somebody asks."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from yaml.events import CollectionStartEvent, Event
+
+from garboard.documents.json_value import DocumentPath, Json
+from garboard.documents.place import Place
+from garboard.documents.yaml_read import build_tree
+from garboard.documents.yaml_tree import MERGE, TreeBuilder
+from garboard.errors import BadDocument
+
+# Escapes of JSON that YAML 1.1 does not have.
+_JSON_ESCAPE: Final = re.compile(r"\\(?:/|u[dD][89a-fA-F][0-9a-fA-F]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a file, counted from one."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A member of a mapping or list: where its key and its value begin."""
+
+    key: Position | None
+    position: Position
+    value: Json
+
+
+class _PositionBuilder(TreeBuilder):
+    """Builds the tree and notes where everything came from, by the identity of the mapping or list that holds it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: dict[int, dict[str | int, _Entry]] = {}
+        self.root: Position | None = None
+        self._kept: list[Json] = []  # an identity must not be used twice
+
+    def start(self, event: CollectionStartEvent) -> None:
+        super().start(event)
+        self._kept.append(self._frame.container)
+
+    def _expanded(self, value: Json) -> Json:
+        return value
+
+    def _attach(self, value: Json, event: Event) -> None:
+        frame = self._frame
+        if not self._open:
+            self.root = _position(event)
+        elif frame.key is not MERGE:
+            key = _position(frame.key_event) if frame.is_map and frame.key_event else None
+            name = frame.key if frame.is_map else len(frame.container)
+            self._entries_of(frame.container)[name] = _Entry(key, _position(event), value)
+        super()._attach(value, event)
+
+    def _merge_one(self, member: dict[str, Json]) -> None:
+        super()._merge_one(member)
+        self._entries_of(self._frame.container).update(self._entries_of(member))
+
+    def _entries_of(self, container: Json) -> dict[str | int, _Entry]:
+        return self.entries.setdefault(id(container), {})
+
+
+class Positions:
+    """The places of a document; a part that came by an alias or a merge stands where it was written."""
+
+    def __init__(self, document: Json, builder: _PositionBuilder, first_line: int) -> None:
+        self._document = document
+        self._builder = builder
+        self._lines_before = first_line - 1
+
+    def value(self, path: DocumentPath) -> Position | None:
+        """Return where the value at `path` begins, or nothing if the document has no such value."""
+        if not path:
+            return self._in_file(self._builder.root)
+        entry = self._find(path)
+        return self._in_file(entry.position) if entry else None
+
+    def key(self, path: DocumentPath) -> Position | None:
+        """Return where the last key of `path` stands; list elements have none."""
+        entry = self._find(path)
+        return self._in_file(entry.key) if entry else None
+
+    def _find(self, path: DocumentPath) -> _Entry | None:
+        entry = None
+        container = self._document
+        for part in path:
+            entry = self._builder.entries.get(id(container), {}).get(part)
+            if entry is None:
+                return None
+            container = entry.value
+        return entry
+
+    def _in_file(self, position: Position | None) -> Position | None:
+        return Position(position.line + self._lines_before, position.column) if position else None
+
+
+def locate(data: str, *, line: int = 1) -> Positions:
+    """Return the places in a text that `read_yaml` or `read_json` has accepted; `line` is where it starts in its file.
+
+    A text that cannot be read has no places, and neither have JSON keys spelled with escapes that YAML lacks.
+    """
+    for text in (data, _JSON_ESCAPE.sub(lambda found: "x" * len(found[0]), data)):
+        try:
+            document, builder = build_tree(text, Place("document"), _PositionBuilder)
+        except BadDocument:
+            continue
+        return Positions(document, builder, line)
+    return Positions(None, _PositionBuilder(), line)
+
+
+def _position(event: Event) -> Position:
+    mark = event.start_mark
+    return Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
