@@ -15,11 +15,15 @@ class GoModule:
 
     folder: Path
 
-    def run(self, program: str) -> str:
-        """Build the program in `./PROGRAM` and return what it prints."""
+    def build(self, program: str) -> Path:
+        """Build the program in `./PROGRAM` and return where it is."""
         binary = self.folder / "bin" / Path(program).name
         _go(["build", "-mod=mod", "-trimpath", "-o", str(binary), f"./{program}"], cwd=self.folder)
-        return subprocess.run([binary], check=True, stdout=subprocess.PIPE, text=True).stdout
+        return binary
+
+    def run(self, program: str) -> str:
+        """Build the program in `./PROGRAM` and return what it prints."""
+        return subprocess.run([self.build(program)], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def kubernetes_module(version: str, programs: Path, folder: Path) -> GoModule:

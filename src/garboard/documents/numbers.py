@@ -8,6 +8,10 @@ INT64 = range(-(2**63), 2**63)
 UINT64 = range(2**64)
 
 
+class SpelledFloat(float):
+    """A float that stays one when written as YAML, where others take the detour over JSON text and may become integers."""
+
+
 def settle(number: float) -> int | float:
     """Return what a float is after a trip through Go's JSON text, where `1.0` is `1` and 64-bit integers are exact."""
     if not number.is_integer() or abs(number) >= 1e21:

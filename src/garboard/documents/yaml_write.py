@@ -6,7 +6,7 @@ from typing import Final
 
 from garboard.documents.json_value import Json
 from garboard.documents.key_order import sort_keys
-from garboard.documents.numbers import INT64, UINT64, settle, yaml_text
+from garboard.documents.numbers import INT64, UINT64, SpelledFloat, settle, yaml_text
 from garboard.documents.yaml_text import is_simple_key, quoted_key, scalar_text
 from garboard.errors import BadDocument
 
@@ -102,5 +102,5 @@ def _scalar(value: Json, column: int, indent: int) -> str:
 def _float(value: float) -> str:
     if not math.isfinite(value):
         raise BadDocument("infinity and NaN cannot be written", hint="write the value as text")
-    number = settle(value)
+    number = value if type(value) is SpelledFloat else settle(value)
     return str(number) if isinstance(number, int) else yaml_text(number)

@@ -3,6 +3,6 @@
 What to do with the machine is decided elsewhere; this package carries it out and translates its errors.
 """
 
-from garboard.host.files import list_tree, read_file, write_file
+from garboard.host.files import list_tree, make_folder, read_file, write_file
 
-__all__ = ["list_tree", "read_file", "write_file"]
+__all__ = ["list_tree", "make_folder", "read_file", "write_file"]

@@ -90,6 +90,18 @@ def _permissions(target: Path) -> int:
         return 0o666 & ~umask
 
 
+def make_folder(path: str | Path) -> None:
+    """Make a folder with its parents; one that is there already is fine."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GarboardError(
+            f"cannot make the folder {path}: {error.strerror or error}",
+            hint="check its parent and the permissions there",
+            error_class="unwritable",
+        ) from error
+
+
 def list_tree(folder: str | Path) -> list[str]:
     """Return the path of every file below `folder`, from there and with `/`, without reading any.
 

@@ -6,6 +6,7 @@ engine here and never around it.
 
 from garboard.patches.apply import Applied, apply_patches, apply_watched
 from garboard.patches.capture import capture_patch
+from garboard.patches.compile import CompiledFile, compile_patches
 from garboard.patches.create import create_three_way, create_two_way
 from garboard.patches.directory import IgnoredFile, PatchFile, PatchSet, TargetedPatch, read_directory
 from garboard.patches.explain import explain_text, history_as_json
@@ -16,11 +17,12 @@ from garboard.patches.objects import Entry, ObjectPatches, read_patch_set, unmat
 from garboard.patches.origin import Event, History, Origin, Origins
 from garboard.patches.patch import Patch, PatchType, Source
 from garboard.patches.run import patch_object, patch_target
-from garboard.patches.targets import Target, find_target, finish, instance_patch, targets_of
+from garboard.patches.targets import Target, find_target, finish, instance_patch, target_of, targets_of
 from garboard.patches.tree import NodeFacts, read_patch_tree
 
 __all__ = [
     "Applied",
+    "CompiledFile",
     "Entry",
     "Event",
     "FieldPath",
@@ -44,6 +46,7 @@ __all__ = [
     "apply_watched",
     "as_decoded",
     "capture_patch",
+    "compile_patches",
     "create_three_way",
     "create_two_way",
     "explain_text",
@@ -58,6 +61,7 @@ __all__ = [
     "read_patch_tree",
     "refuse_errors",
     "show_path",
+    "target_of",
     "targets_of",
     "unmatched",
 ]

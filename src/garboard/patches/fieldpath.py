@@ -50,6 +50,16 @@ class FieldPath:
             end = found.end()
         return cls(tuple(segments))
 
+    @classmethod
+    def identifying(cls, path: DocumentPath, document: Json) -> "FieldPath":
+        """Return a concrete path with list elements named by what they say, so that it outlives reordering."""
+        segments: list[Segment] = []
+        for step in path:
+            child = document[step] if isinstance(document, dict | list) else None  # type: ignore[call-overload, index]
+            segments.append(step if isinstance(step, str) else _pick(child, step))
+            document = child
+        return cls(tuple(segments))
+
     def resolve(self, document: Json) -> DocumentPath | None:
         """Return the concrete path in `document`, or None if it has no such field."""
         path: list[str | int] = []
@@ -126,9 +136,15 @@ def show_path(path: DocumentPath, document: Json) -> str:
 
 
 def _element_name(element: Json, index: int) -> str:
+    pick = _pick(element, index) if isinstance(element, dict) else index
+    return str(pick)
+
+
+def _pick(element: Json, index: int) -> Segment:
     if isinstance(element, dict):
         for key in IDENTIFYING_KEYS:
             value = element.get(key)
             if isinstance(value, str | int):
-                return f"{key}={value}"
-    return str(index)
+                return Pick(_as_text(value), key)
+        return index
+    return index if isinstance(element, list) else Pick(_as_text(element))

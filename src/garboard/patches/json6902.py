@@ -59,9 +59,10 @@ class JsonPatch:
         value = self.taker.verbatim(self._value(operation), (*self.at, "value"))
         if isinstance(holder, list):
             position = self._position(holder, token, len(holder), "path")
-            self._note_item(holder, holder[position], ABSENT, "path")
+            before = holder[position]
             holder[position] = value
-            self._note_item(holder, ABSENT, value, "value")
+            self._note_item(holder, before, ABSENT, "path")
+            self._note_item(holder, before, value, "value")
             return
         if token not in holder:
             self._lenient("path-missing", f"replace of {pointer}, which is not there, adds it", "path")

@@ -35,7 +35,7 @@ def _merge_members(original: dict[str, Json], patch: dict[str, Json], taker: Tak
             if key in original:
                 taker.drop(original, key, place)
             else:
-                taker.remark("zero-match", f"null removes {key!r}, which is not there", place)
+                taker.missed(original, key, place)
         elif not isinstance(before, dict):
             taker.put(original, key, _pruned(taker, value, place), place)
         elif isinstance(value, dict):

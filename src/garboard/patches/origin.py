@@ -1,14 +1,14 @@
 """Where each field of a patched document comes from, read off the engine's trace."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from garboard.documents import DocumentPath, Json, equal, read_yaml
 from garboard.patches.apply import Applied
-from garboard.patches.fieldpath import FieldPath, Pick, show_path
+from garboard.patches.fieldpath import FieldPath, Pick, Segment, show_path
 from garboard.patches.patch import Patch, Source
-from garboard.patches.trace import ABSENT, BASE, Absent, Birth, Item, JsonOrAbsent, Trace, Write
+from garboard.patches.trace import ABSENT, BASE, Absent, Birth, Container, Item, JsonOrAbsent, Trace, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,14 @@ class Origins:
     def history(self, field: FieldPath) -> History:
         """Return what happened to a field; a field that is not there may have been removed by a patch."""
         path = field.resolve(self._document)
-        if path is None:
-            return History(None, ABSENT, tuple(self._removals(field)))
-        return self.history_at(path)
+        if path is not None:
+            return self.history_at(path)
+        return History(None, ABSENT, self._events(self._writes(self._document, field.segments)))
 
     def history_at(self, path: DocumentPath) -> History:
         """Return what happened to the field at a concrete path of the document."""
-        value = self._document
-        for step in path:
-            value = value[step]  # type: ignore[call-overload, index]
-        events = [self._event(write) for write in self._writes(self._document, path)]
-        return History(path, value, tuple(events))
+        segments = FieldPath.identifying(path, self._document).segments
+        return History(path, value_at(self._document, path), self._events(self._writes(self._document, segments)))
 
     def leaves(self) -> Iterator[DocumentPath]:
         """Yield the path of every scalar and every empty container of the document."""
@@ -108,29 +105,68 @@ class Origins:
                 found.append((show_path(path, self._document), history))
         return found
 
-    def _writes(self, root: Json, path: DocumentPath) -> Iterator[Write]:
-        """Yield every write of `path` below `root`, those to containers that were replaced since included."""
+    def _writes(self, root: Json, segments: tuple[Segment, ...]) -> Iterator[Write]:
+        """Yield every write of a field below `root`, those to containers that were replaced since included."""
         birth = self._trace.birth(root) if isinstance(root, dict | list) else None
-        if not path:
-            if birth is not None:
-                yield Write(birth.patch, birth.at, ABSENT, root)
+        if birth is None or not isinstance(root, dict | list):
             return
-        if not isinstance(root, dict | list) or birth is None:
+        if not segments:
+            yield Write(birth.patch, birth.at, ABSENT, root)
             return
-        step = path[0]
-        child = _member(root, step)
-        writes = self._trace.writes(root, _name(step, child))
-        for write in writes:
-            # What an earlier container held here before it was replaced belongs to the story.
-            if len(path) > 1 and isinstance(write.before, dict | list) and write.before is not child:
-                yield from self._writes(write.before, path[1:])
-        if len(path) > 1:
-            yield from self._writes(child, path[1:]) if isinstance(child, dict | list) else ()
+        rest = segments[1:]
+        step = FieldPath(segments[:1]).resolve(root)
+        if step is None:
+            yield from self._writes_of_removed(root, segments[0], rest)
+            return
+        child = value_at(root, step)
+        assert not isinstance(child, Absent)
+        writes = self._trace.writes(root, _name(step[0], child))
+        if rest:
+            for write in writes:
+                yield from self._writes_before(write, child, rest)
+            yield from self._writes(child, rest)
             return
         at_birth = writes[0].before if writes else child
         if not isinstance(at_birth, Absent):
-            yield Write(birth.patch, self._place_at_birth(birth, step, at_birth), ABSENT, at_birth)
+            yield Write(birth.patch, self._place_at_birth(birth, step[0], at_birth), ABSENT, at_birth)
         yield from writes
+
+    def _writes_before(self, write: Write, child: JsonOrAbsent, rest: tuple[Segment, ...]) -> Iterator[Write]:
+        """Yield the story of a field in the container that `write` replaced or took away; `child` is there now."""
+        if write.before is child:
+            return
+        if not isinstance(write.before, dict | list):
+            if write.is_removal:
+                yield write
+            return
+        yield from self._writes(write.before, rest)
+        path = FieldPath(rest).resolve(write.before)
+        if path is not None and not self._is_born_with(write.after, rest):
+            yield Write(write.patch, write.at, value_at(write.before, path), ABSENT)
+
+    def _is_born_with(self, value: JsonOrAbsent, segments: tuple[Segment, ...]) -> bool:
+        """Tell whether a container had a field when it came to be, whatever was written to it since."""
+        for segment in segments:
+            step = FieldPath((segment,)).resolve(_json(value))
+            if step is None or not isinstance(value, dict | list):
+                return False
+            child = value_at(value, step)
+            writes = self._trace.writes(value, _name(step[0], child))
+            value = writes[0].before if writes else child
+        return not isinstance(value, Absent)
+
+    def _writes_of_removed(self, holder: Container, segment: Segment, rest: tuple[Segment, ...]) -> Iterator[Write]:
+        """Yield the writes of the members of `holder` that `segment` names and that are gone."""
+        wanted = segment.value if isinstance(segment, Pick) else str(segment)
+        for member in self._trace.members(holder):
+            name = str(member.value) if isinstance(member, Item) else member
+            if name != wanted and not (wanted.startswith("-") and name.partition("=")[0] == wanted):
+                continue
+            for write in self._trace.writes(holder, member):
+                if rest:
+                    yield from self._writes_before(write, ABSENT, rest)
+                else:
+                    yield write
 
     def _place_at_birth(self, birth: Birth, step: str | int, value: Json) -> DocumentPath:
         """Return where a member was written first; elements of a list may have moved since, and go by their value."""
@@ -147,28 +183,15 @@ class Origins:
     def _base_value(self) -> Json:
         return read_yaml(self._base.text, source=self._base.name)
 
-    def _removals(self, field: FieldPath) -> Iterator[Event]:
-        """Yield the writes of the first segment that the document lacks, if what it names was there once."""
-        holder = self._document
-        for number, segment in enumerate(field.segments):
-            path = FieldPath((segment,)).resolve(holder)
-            if path is None:
-                if isinstance(holder, dict | list):
-                    yield from self._removals_of(holder, segment, field.segments[number + 1 :])
-                return
-            holder = holder[path[0]]  # type: ignore[call-overload, index]
-
-    def _removals_of(
-        self, holder: "dict[str, Json] | list[Json]", segment: str | int | Pick, rest: tuple[str | int | Pick, ...]
-    ) -> Iterator[Event]:
-        for member in self._trace.members(holder):
-            wanted = segment.value if isinstance(segment, Pick) else str(segment)
-            name = str(member.value) if isinstance(member, Item) else member
-            if name != wanted and name.partition("=")[0] != wanted:
-                continue
-            for write in self._trace.writes(holder, member):
-                if write.is_removal and (not rest or FieldPath(rest).resolve(_json(write.before)) is not None):
-                    yield self._event(write)
+    def _events(self, writes: Iterator[Write]) -> tuple[Event, ...]:
+        """Return the writes as events; each overrides what the one before it left."""
+        events: list[Event] = []
+        for write in writes:
+            event = self._event(write)
+            if events and isinstance(event.before, Absent):
+                event = replace(event, before=events[-1].after)
+            events.append(event)
+        return tuple(events)
 
     def _event(self, write: Write) -> Event:
         if write.patch == BASE:
@@ -181,10 +204,16 @@ def _json(value: JsonOrAbsent) -> Json:
     return None if isinstance(value, Absent) else value
 
 
-def _member(container: "dict[str, Json] | list[Json]", step: str | int) -> JsonOrAbsent:
-    if isinstance(container, dict):
-        return container.get(str(step), ABSENT)
-    return container[step] if isinstance(step, int) and step < len(container) else ABSENT
+def value_at(value: JsonOrAbsent, path: DocumentPath) -> JsonOrAbsent:
+    """Return what stands at `path` below `value`, or ABSENT."""
+    for step in path:
+        if isinstance(value, dict) and step in value:
+            value = value[str(step)]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return ABSENT
+    return value
 
 
 def _name(step: str | int, child: JsonOrAbsent) -> str | Item:

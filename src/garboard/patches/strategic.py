@@ -99,7 +99,7 @@ class MapMerge(ListMerge):
         if value is None and key in original:
             self.taker.drop(original, key, at)
         elif value is None:
-            self.taker.remark("zero-match", f"null removes {key!r}, which is not there", at)
+            self.taker.missed(original, key, at)
         if value is None and self.is_applying:
             return
         before = original.get(key, ABSENT)

@@ -173,6 +173,7 @@ def _delete(
             slots = slots.without(position)
             run.taker.note(original, Item.of(found[key]), at, found, ABSENT)
     if len(slots) == length:
+        run.taker.note(original, Item.of(element[key]), at, ABSENT, ABSENT)
         run.taker.remark("zero-match", f"no element with {key} {element[key]!r} is there to delete", at)
     return slots
 
@@ -212,6 +213,7 @@ def _without(run: ListMerge, original: list[Json], doomed: list[Json], at: Docum
     present = {_identity(value, at) for value in original}
     for identity, index in places.items():
         if identity not in present:
+            run.taker.note(original, Item.of(doomed[index]), (*at, index), ABSENT, ABSENT)
             run.taker.remark("zero-match", f"{doomed[index]!r} is not in the list to delete", (*at, index))
     kept = []
     for value in original:

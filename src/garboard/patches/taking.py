@@ -80,6 +80,11 @@ class Taker:
         before = container.pop(key)
         self.note(container, key, at, before, ABSENT)
 
+    def missed(self, container: dict[str, Json], key: str, at: DocumentPath) -> None:
+        """Note and remark on the removal of a member that is not there."""
+        self.note(container, key, at, ABSENT, ABSENT)
+        self.remark("zero-match", f"null removes {key!r}, which is not there", at)
+
     def note(
         self, container: Container, member: Member, at: DocumentPath, before: JsonOrAbsent, after: JsonOrAbsent
     ) -> None:

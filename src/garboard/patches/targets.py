@@ -27,6 +27,7 @@ class Target:
     api_version: str
     kind: str
     decoding: Decoding
+    object_name: str = ""  # where it differs from the target's name
     since: Minor = Minor(1, 0)
 
     def shape(self, schema: Schema) -> StructType:
@@ -43,8 +44,8 @@ TARGETS = (
     Target("kube-controller-manager", *_POD),
     Target("kube-scheduler", *_POD),
     Target("kubeletconfiguration", "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", Decoding.NONE),
-    Target("corednsdeployment", "apps/v1", "Deployment", Decoding.TYPED),
-    Target("kubeproxydaemonset", "apps/v1", "DaemonSet", Decoding.TYPED, since=Minor(1, 37)),
+    Target("corednsdeployment", "apps/v1", "Deployment", Decoding.TYPED, "coredns"),
+    Target("kubeproxydaemonset", "apps/v1", "DaemonSet", Decoding.TYPED, "kube-proxy", since=Minor(1, 37)),
 )
 
 
@@ -63,6 +64,21 @@ def find_target(name: str, version: KubernetesVersion) -> Target:
             error_class="unknown-target",
         )
     return known[name]
+
+
+def target_of(document: Json, version: KubernetesVersion) -> Target | None:
+    """Return the target that a document is an instance of, by its kind and its component label or name."""
+    if not isinstance(document, dict):
+        return None
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    labels = metadata.get("labels")
+    names = {metadata.get("name"), labels.get("component") if isinstance(labels, dict) else None}
+    for target in targets_of(version):
+        is_of_kind = document.get("apiVersion") == target.api_version and document.get("kind") == target.kind
+        if is_of_kind and (target.decoding is Decoding.NONE or names & {target.name, target.object_name}):
+            return target
+    return None
 
 
 def instance_patch(original: Json, target: Target) -> Patch | None:

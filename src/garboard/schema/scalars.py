@@ -4,16 +4,14 @@ import base64
 import re
 import struct
 from collections.abc import Callable
-from decimal import Decimal
 
 from garboard.documents import Json
+from garboard.documents.numbers import INT64, UINT64, json_text, settle
 from garboard.schema.quantity import canonical_quantity
 from garboard.schema.times import canonical_duration, canonical_micro_time, canonical_time
 
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _BOOTSTRAP_TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
-_PLAIN_FLOATS_BELOW = 1e21  # Go writes larger floats, and tiny ones, with an exponent
-_PLAIN_FLOATS_FROM = 1e-6
 
 
 class Mismatch(Exception):
@@ -61,12 +59,12 @@ def _whole(least: int, most: int) -> Callable[[Json], int]:
     def read(value: Json) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise expected("a whole number", value)
-        # A float only gets here through YAML, and Go spells 80.0 as 80 on the way.
-        if isinstance(value, float) and not (value.is_integer() and abs(value) < _PLAIN_FLOATS_BELOW):
-            raise Mismatch("expected a whole number, found one with a fraction or exponent")
-        if not least <= value <= most:
+        whole = settle(value) if isinstance(value, float) else value  # 80.0 is 80 by the time Go decodes it
+        if isinstance(whole, float):
+            raise Mismatch("expected a whole number, found one that is fractional or too large")
+        if not least <= whole <= most:
             raise Mismatch(f"a whole number is outside {least} to {most}")
-        return int(value)
+        return whole
 
     return read
 
@@ -92,15 +90,13 @@ def _finite(value: Json) -> float:
 
 def _to_single(number: float) -> float:
     try:
-        return float(struct.unpack("f", struct.pack("f", number))[0])
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError as exc:
         raise Mismatch("a number is too large") from exc
 
 
 def _plain(number: float, original: Json) -> Json:
-    if number == original:
-        return original
-    return int(number) if number.is_integer() and abs(number) < _PLAIN_FLOATS_BELOW else number
+    return original if number == original else settle(number)
 
 
 def _bytes(value: Json) -> Json:
@@ -121,23 +117,13 @@ def _quantity(value: Json) -> Json:
             text = value.strip()
         case bool():
             raise expected("a quantity", value)
-        case int() if -(2**63) <= value < 2**64:
+        case int() if value in INT64 or value in UINT64:
             text = str(value)
         case int() | float():
-            text = go_float(_finite(value))
+            text = json_text(_finite(value))
         case _:
             raise expected("a quantity", value)
     return _parsed(canonical_quantity, text)
-
-
-def go_float(number: float) -> str:
-    """Write a float as Go does in JSON: the shortest digits, an exponent only for the very large and very small."""
-    digits = Decimal(repr(number))
-    if number == 0 or _PLAIN_FLOATS_FROM <= abs(number) < _PLAIN_FLOATS_BELOW:
-        text = format(digits, "f")
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa, _, exponent = f"{digits.normalize():e}".partition("e")
-    return f"{mantissa}e{int(exponent):+}"
 
 
 def _int_or_string(value: Json) -> Json:

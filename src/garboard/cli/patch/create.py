@@ -34,7 +34,7 @@ def create(
     overwrite: bool,
     preconditions: str,
     output: str,
-    compat: bool,  # noqa: ARG001: creating has one behaviour; the flag says that it is kubectl's
+    compat: bool,  # noqa: ARG001
     version: KubernetesVersion,
 ) -> None:
     """Compute the strategic patch between documents, as `kubectl apply` does.
