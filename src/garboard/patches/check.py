@@ -34,9 +34,7 @@ class PatchChecks:
     schema: Schema
     _done: dict[tuple[int, int, str | None], tuple[Patch, list[Finding]]] = field(default_factory=dict, repr=False)
 
-    def check(
-        self, patches: Sequence[Patch], shape: StructType | None, component: str | None = None
-    ) -> list[Finding]:
+    def check(self, patches: Sequence[Patch], shape: StructType | None, component: str | None = None) -> list[Finding]:
         """Return the findings about patches for documents of one type."""
         findings: list[Finding] = []
         for patch in patches:
@@ -48,9 +46,7 @@ class PatchChecks:
         return findings
 
 
-def check_patch(
-    patch: Patch, shape: StructType | None, schema: Schema, component: str | None = None
-) -> list[Finding]:
+def check_patch(patch: Patch, shape: StructType | None, schema: Schema, component: str | None = None) -> list[Finding]:
     """Return what is wrong with one patch document for a type; `component` is the program that the target runs.
 
     Without a type, only what the patch language itself demands is checked.

@@ -1,4 +1,4 @@
-"""Checking strategic merge's own words: `$patch`, `$retainKeys`, `$setElementOrder/FIELD`, `$deleteFromPrimitiveList/FIELD`."""
+"""Checking strategic merge's own words: `$patch`, `$retainKeys`, and those that name a list: `$directive/FIELD`."""
 
 from dataclasses import dataclass
 
@@ -32,9 +32,7 @@ class DirectiveCheck:
             "directives act in strategic patches only, and not inside lists that are replaced whole",
         )
 
-    def in_struct(
-        self, key: str, value: Json, holder: dict[str, Json], shape: StructType, at: DocumentPath
-    ) -> None:
+    def in_struct(self, key: str, value: Json, holder: dict[str, Json], shape: StructType, at: DocumentPath) -> None:
         """Check a directive in a map of known fields; the field it names is known to be one of them."""
         if key == DIRECTIVE:
             self._patch(value, holder, at)
@@ -99,7 +97,9 @@ class DirectiveCheck:
         elif key.startswith(SET_ORDER):
             self._order(value, field, at)
         elif field.of.kind != "scalar":
-            self._malformed(f"{key!r} is for lists of plain values; use `$patch: delete` in an element of {named!r}", at)
+            self._malformed(
+                f"{key!r} is for lists of plain values; use `$patch: delete` in an element of {named!r}", at
+            )
         elif value is not None and not isinstance(value, list):
             self._malformed(f"{key!r} must be a list of the values to delete", at)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from garboard.schema import Flag, suggest
 from garboard.schema.times import parse_duration
 
-_BOOLEANS = frozenset("1 t T TRUE true True 0 f F FALSE false False".split())
+_BOOLEANS = frozenset({"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"})
 _SIZES = {
     "int": (-(2**63), 2**63 - 1),
     "int32": (-(2**31), 2**31 - 1),

@@ -19,10 +19,10 @@ MEMBERS = ("op", "path", "from", "value")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One token of a pointer, and what it was looked up in."""
+    """One name in a pointer, and what it was looked up in."""
 
     holder: Field
-    token: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,32 +81,32 @@ class OperationCheck:
         steps: list[Step] = []
         field: Field | None = root
         for number, raw in enumerate(pointer.split("/")[1:]):
-            token = raw.replace("~1", "/").replace("~0", "~")
+            name = raw.replace("~1", "/").replace("~0", "~")
             if field is None:
                 return
-            steps.append(Step(field, token))
-            found = self._step(field, token, at, number)
+            steps.append(Step(field, name))
+            found = self._step(field, name, at, number)
             if isinstance(found, str):
                 return
             field = found
         if field is not None and at[-1] == "path" and "value" in operation:
             self._value(operation["value"], field, steps, (*at[:-1], "value"))
 
-    def _step(self, field: Field, token: str, at: DocumentPath, number: int) -> "Field | None | str":
-        """Return what a token leads to, None where anything goes, or a text once an error has been noted."""
+    def _step(self, field: Field, name: str, at: DocumentPath, number: int) -> "Field | str | None":
+        """Return what a name leads to, None where anything goes, or a text once an error has been noted."""
         notes = self.types.notes
         if field.kind == "any":
             return None
         if field.kind == "struct" and field.type is not None:
-            if token in field.type.fields:
-                return field.type.fields[token]
-            self.types.unknown_field(token, field.type, at, number)
+            if name in field.type.fields:
+                return field.type.fields[name]
+            self.types.unknown_field(name, field.type, at, number)
         elif field.kind == "map":
             return field.of
         elif field.kind == "list":
-            if token == "-" or (token.isascii() and token.isdigit() and str(int(token)) == token):
+            if name == "-" or (name.isascii() and name.isdigit() and str(int(name)) == name):
                 return field.of
-            notes.error_in_pointer("bad-index", f"{token!r} is not an index of a list", at, number)
+            notes.error_in_pointer("bad-index", f"{name!r} is not an index of a list", at, number)
         else:
             notes.error_in_pointer("path-missing", f"there is nothing below a {field.scalar}", at, number)
         return "noted"
@@ -114,14 +114,14 @@ class OperationCheck:
     def _value(self, value: Json, field: Field, steps: list[Step], at: DocumentPath) -> None:
         self.types.value(value, field, at, Reading.VERBATIM)
         container = next((n for n, step in enumerate(steps) if _is_container(step.holder)), None)
-        if container is None or steps[container].token not in ("command", "args"):
+        if container is None or steps[container].name not in ("command", "args"):
             return
         flags = self.types.flags
         # The main container of a static Pod is its first; which other one is meant, only the document tells.
-        is_main = container > 0 and steps[container - 1].token == "0"
+        is_main = container > 0 and steps[container - 1].name == "0"
         if flags.component is None or not is_main:
             return
-        if isinstance(value, list) and steps[container].token == "command":
+        if isinstance(value, list) and steps[container].name == "command":
             flags.command(value, flags.component, at, is_main=True)
         elif isinstance(value, list):
             flags.words(value, flags.component, at, first=0)

@@ -7,7 +7,7 @@ from garboard.documents import DocumentPath, Json
 from garboard.model import SUPPORTED_VERSIONS
 from garboard.patches.check_directives import DIRECTIVES, DirectiveCheck, field_of
 from garboard.patches.check_flags import FlagCheck
-from garboard.patches.notes import Notes, field_label
+from garboard.patches.notes import Notes
 from garboard.patches.taking import DIRECTIVE
 from garboard.schema import Field, Schema, StructType, load_schema, suggest
 from garboard.schema.scalars import READERS, Mismatch, expected
@@ -93,7 +93,7 @@ class TypeCheck:
             self._mismatch(mismatch, at)
 
     def _mismatch(self, mismatch: Mismatch, at: DocumentPath) -> None:
-        self.notes.error("wrong-type", f"{field_label(at)}: {mismatch.reason}", at)
+        self.notes.error("wrong-type", f"{self.notes.label(at)}: {mismatch.reason}", at)
 
     def _map(self, value: dict[str, Json], of: Field, at: DocumentPath, reading: Reading) -> None:
         below = self._below(value, at, reading)
@@ -120,7 +120,9 @@ class TypeCheck:
 
     def _merge_list(self, elements: list[Json], field: Field, at: DocumentPath) -> None:
         assert field.of is not None
-        seen: set[str] = set()
+        # Where one element replaces the whole list, the others are taken as they stand, twins included.
+        is_replaced = any(isinstance(element, dict) and element.get(DIRECTIVE) == "replace" for element in elements)
+        seen: set[str] | None = None if is_replaced else set()
         for index, element in enumerate(elements):
             place = (*at, index)
             if element is None:
@@ -130,18 +132,12 @@ class TypeCheck:
             if isinstance(element, dict) and field.of.type is not None:
                 self._keyed_element(element, field, place, seen)
 
-    def _keyed_element(self, element: dict[str, Json], field: Field, at: DocumentPath, seen: set[str]) -> None:
+    def _keyed_element(self, element: dict[str, Json], field: Field, at: DocumentPath, seen: set[str] | None) -> None:
         key = field.merge_key
         self.directives.in_element(element, key, at)
         if key in element:
-            name = repr(element[key])
-            if name in seen:
-                self.notes.warning(
-                    "repeated-element",
-                    f"another element has {key} {name} as well: the two fold into one if the list exists already",
-                    (*at, key),
-                )
-            seen.add(name)
+            if seen is not None and DIRECTIVE not in element:
+                self._note_twin(repr(element[key]), key, at, seen)
         elif element.get(DIRECTIVE) != "replace" and not self._is_misspelt(key, element, field):
             self.notes.error(
                 "no-merge-key",
@@ -149,6 +145,12 @@ class TypeCheck:
                 at,
                 f"add {key!r}: it tells which element is meant",
             )
+
+    def _note_twin(self, name: str, key: str, at: DocumentPath, seen: set[str]) -> None:
+        if name in seen:
+            message = f"another element has {key} {name} as well: the two fold into one if the list exists already"
+            self.notes.warning("repeated-element", message, (*at, key))
+        seen.add(name)
 
     @staticmethod
     def _is_misspelt(key: str, element: dict[str, Json], field: Field) -> bool:
