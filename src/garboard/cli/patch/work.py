@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -131,7 +130,8 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
     patch = read_single_patch(request.patch_file, type_)
     documents = []
     for original in read_many(request.originals):
-        shape = shape_for(schema, request.kind, original.value, is_required=type_ is PatchType.STRATEGIC)
+        is_strategic = type_ is PatchType.STRATEGIC
+        shape = shape_for(schema, request.kind, original.value, is_required=is_strategic, is_compat=request.compat)
         documents.append(Patched(original, patch_object(original.value, [patch], shape, is_watched=is_watched)))
     return Outcome(tuple(documents))
 
