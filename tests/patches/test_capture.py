@@ -20,11 +20,11 @@ from garboard.schema import load_schema
 POD = load_schema(DEFAULT_VERSION).find_kind("Pod").type
 
 texts = st.sampled_from(["1", "2"])
-elements = st.fixed_dictionaries(
+elements: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {"name": st.sampled_from("xyz")},
     optional={"image": texts, "command": st.lists(texts, max_size=2), "ports": st.just([{"containerPort": 80}])},
 )
-pods = st.fixed_dictionaries(
+pods: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {"apiVersion": st.just("v1"), "kind": st.just("Pod")},
     optional={
         "metadata": st.fixed_dictionaries(

@@ -55,7 +55,7 @@ def test_compiled_flag_patch_fails_when_the_command_is_another() -> None:
     other = base()
     assert isinstance(other, dict)
     command = other["spec"]["containers"][0]["command"]  # type: ignore[index, call-overload]
-    command.insert(1, "--new=flag")  # type: ignore[union-attr, arg-type]
+    command.insert(1, "--new=flag")  # type: ignore[union-attr]
     patches = read_directory(files, SCHEMA).for_target(APISERVER)
     with pytest.raises(PatchFailed) as caught:
         patch_target(other, patches, APISERVER, SCHEMA, is_watched=False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from garboard.documents import Json, read_yaml
+from garboard.documents import read_yaml
 from garboard.model import DEFAULT_VERSION
 from garboard.patches import FieldPath, Origins, Patch, PatchType, Source, apply_watched, explain_text, history_as_json
 from garboard.patches.taking import copy_of
@@ -84,14 +84,18 @@ def test_removed_list_element_names_the_directive() -> None:
 @pytest.mark.parametrize(
     ("patch", "line"),
     [
-        pytest.param(("args", "v: 4\nprofiling: false\n"), 'set by p1.yaml:2:1 (args patch), over "--profiling=true"', id="args"),
+        pytest.param(
+            ("args", "v: 4\nprofiling: false\n"),
+            'set by p1.yaml:2:1 (args patch), over "--profiling=true"',
+            id="args",
+        ),
         pytest.param(
             ("json", "- op: replace\n  path: /spec/containers/0/command/1\n  value: --profiling=false\n"),
             'set by p1.yaml:3:3 (json patch), over "--profiling=true"',
             id="json",
         ),
     ],
-)  # fmt: skip
+)
 def test_flag_is_told_by_name_although_positions_may_shift(patch: tuple[str, str], line: str) -> None:
     shift = ("json", "- op: add\n  path: /spec/containers/0/command/1\n  value: --first=1\n")
     lines = told("spec.containers[web].command[--profiling]", patch, shift)
@@ -131,5 +135,4 @@ def test_enabler_is_not_named_only_the_writer() -> None:
     history = origins(maker, writer).history(FieldPath.parse("metadata.annotations.a"))
     assert history.cause is not None
     assert history.cause.source.name == "p2.yaml"
-    value: Json = origins(writer).history(FieldPath.parse("metadata.annotations.a")).events  # type: ignore[assignment]
-    assert value == ()
+    assert origins(writer).history(FieldPath.parse("metadata.annotations.a")).events == ()

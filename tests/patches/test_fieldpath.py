@@ -8,8 +8,13 @@ from garboard.patches import FieldPath, show_path
 
 POD: Json = {
     "metadata": {"labels": {"a.b/c": "1"}},
-    "spec": {"containers": [{"name": "x"}, {"name": "web", "command": ["p", "--profiling=true", "--v=2"], "ports": [{"containerPort": 80}]}]},
-}  # fmt: skip
+    "spec": {
+        "containers": [
+            {"name": "x"},
+            {"name": "web", "command": ["p", "--profiling=true", "--v=2"], "ports": [{"containerPort": 80}]},
+        ]
+    },
+}
 
 
 @pytest.mark.parametrize(
