@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from yaml.events import AliasEvent, CollectionStartEvent, Event, MappingStartEvent, ScalarEvent
 
 from garboard.documents.json_value import DEPTH_HINT, MAX_DEPTH, Json
-from garboard.documents.scalars import Impossible, Scalar, as_key, as_value, resolve, resolve_tagged
+from garboard.documents.yaml_scalars import Impossible, Scalar, as_key, as_value, resolve, resolve_tagged
 
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 # What a mapping waits for: a key, or the mappings of a merge key. Compared by identity, so no text can equal them.

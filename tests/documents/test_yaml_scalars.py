@@ -1,6 +1,6 @@
 import pytest
 
-from garboard.documents.scalars import is_plain_text, is_timestamp
+from garboard.documents.yaml_scalars import is_plain_text, is_timestamp
 
 
 @pytest.mark.parametrize(
