@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -101,7 +101,8 @@ class Patched:
 @dataclass(frozen=True)
 class Outcome:
     documents: tuple[Patched, ...]
-    ignored: tuple[IgnoredFile, ...] = field(default=())
+    ignored: tuple[IgnoredFile, ...] = ()
+    is_conversion: bool = False  # nothing was patched: the document only changes its form
 
 
 def patch_documents(request: Request, *, is_watched: bool | None = None) -> Outcome:
@@ -139,7 +140,7 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
 def _converted(request: Request) -> Outcome:
     """An empty merge patch only converts between YAML and JSON, whatever the document is."""
     original = read_one(only(request.originals), as_yaml=True)
-    return Outcome((Patched(original, Applied(original.value, ())),))
+    return Outcome((Patched(original, Applied(original.value, ())),), is_conversion=True)
 
 
 def _with_directory(request: Request, schema: Schema, is_watched: bool) -> Outcome:
