@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -5,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.documents.vectors import vectors
 
-from garboard.documents import Json, equal, read_yaml, write_yaml
+from garboard.documents import Json, equal, read_yaml, write_json, write_yaml
+from garboard.errors import BadDocument
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
     ["yes", "n", "0600", "1e3", "2001-01-01", "a: b", "- a", "x\n", " x\ny", "long " * 30, "a\u2028b", "\ufeffa"]
@@ -24,3 +26,34 @@ def test_text_is_written_as_the_go_library_writes_it(vector: dict[str, Any]) -> 
 @given(DOCUMENTS)
 def test_what_is_written_reads_back(document: Json) -> None:
     assert equal(read_yaml(write_yaml(document), source="x"), document)
+
+
+def test_fold_happens_at_the_first_blank_past_the_width() -> None:
+    assert write_yaml({"k": "x" * 77 + " y z"}) == f"k: {'x' * 77} y\n  z\n"
+    assert write_yaml({"k": "x" * 78 + " y z"}) == f"k: {'x' * 78}\n  y z\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e6, "1000000\n"),
+        (1e20, "1e+20\n"),
+        (0.5, "0.5\n"),
+        (-0.0, "0\n"),
+        (2000000.5, "2.0000005e+06\n"),
+        (10**20, "1e+20\n"),
+    ],
+)
+def test_float_takes_the_detour_over_json(value: float, text: str) -> None:
+    assert write_yaml(value) == text
+
+
+@pytest.mark.parametrize("write", [write_yaml, write_json])
+def test_what_has_no_text_is_refused(write: Callable[[Json], str]) -> None:
+    deep: Json = []
+    for _ in range(5000):
+        deep = [deep]
+    refused: list[Json] = [deep, {"a": float("inf")}, [float("nan")]]
+    for value in refused:
+        with pytest.raises(BadDocument):
+            write(value)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from garboard.documents import Json, write_yaml
 from garboard.errors import PatchFailed
 from garboard.model import DEFAULT_VERSION
-from garboard.patches import Applied, FieldPath, Origins, Patch, PatchType, Source, apply_patches, apply_watched
+from garboard.patches import FieldPath, Origins, Patch, PatchType, Source, apply_patches, apply_watched
 from garboard.patches.fieldpath import Pick
 from garboard.patches.origin import same
 from garboard.patches.taking import copy_of
@@ -35,7 +35,9 @@ def pods(with_nulls: bool, with_directives: bool) -> st.SearchStrategy[Any]:
     # A null in an element is kept or dropped depending on whether the list is there: see the table below.
     members: dict[str, st.SearchStrategy[Any]] = {"image": texts, "command": commands}
     members["env"] = st.lists(
-        st.fixed_dictionaries({"name": st.sampled_from("mn"), "value": texts}), max_size=2, unique_by=lambda e: e["name"]
+        st.fixed_dictionaries({"name": st.sampled_from("mn"), "value": texts}),
+        max_size=2,
+        unique_by=lambda e: e["name"],
     )
     some_containers = containers(members)
     if with_directives:

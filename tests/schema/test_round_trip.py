@@ -1,7 +1,7 @@
 import copy
 
 import pytest
-from tests.documents.vectors import same
+from tests.equality import same_value as same
 from tests.schema.vectors import vectors
 
 from garboard.documents import Json

@@ -4,6 +4,7 @@ import click
 
 from garboard import __version__
 from garboard.cli.output import OutputFormat, output_option, write_data
+from garboard.documents import Json
 from garboard.model import DEFAULT_VERSION, SUPPORTED_VERSIONS
 
 
@@ -11,7 +12,7 @@ from garboard.model import DEFAULT_VERSION, SUPPORTED_VERSIONS
 @output_option
 def version(output: OutputFormat) -> None:
     """Show garboard's version and the Kubernetes minors it supports."""
-    data = {
+    data: Json = {
         "garboard": __version__,
         "default": str(DEFAULT_VERSION),
         "supported": [{"minor": str(each.as_minor), "reference": str(each)} for each in SUPPORTED_VERSIONS],

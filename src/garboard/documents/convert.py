@@ -5,8 +5,8 @@ from yaml.events import ScalarEvent
 from garboard.documents.json_value import Json
 from garboard.documents.numbers import SpelledFloat
 from garboard.documents.place import Place
-from garboard.documents.scalars import resolve
 from garboard.documents.yaml_read import build_tree
+from garboard.documents.yaml_scalars import resolve
 from garboard.documents.yaml_tree import TreeBuilder
 from garboard.documents.yaml_write import write_yaml
 

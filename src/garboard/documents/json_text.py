@@ -6,7 +6,7 @@ import re
 from json.encoder import encode_basestring
 from typing import Final, NoReturn
 
-from garboard.documents.json_value import MAX_DEPTH, Json
+from garboard.documents.json_value import DEPTH_HINT, MAX_DEPTH, Json
 from garboard.documents.numbers import INT64, json_text
 from garboard.documents.place import Place
 from garboard.errors import BadDocument
@@ -89,7 +89,7 @@ def skip_blanks(text: str, start: int) -> int:
 
 
 def _refuse_depth(text: str, begin: int, place: Place) -> NoReturn:
-    place.refuse_at(text, begin, f"nested deeper than {MAX_DEPTH} levels", "no Kubernetes document nests that deep")
+    place.refuse_at(text, begin, f"nested deeper than {MAX_DEPTH} levels", DEPTH_HINT)
 
 
 def _is_too_deep(value: Json) -> bool:
@@ -114,7 +114,10 @@ def _without_surrogates(value: Json) -> Json:
 def write_json(value: Json) -> str:
     """Return a document as `kubectl -o json` prints it, with a newline at the end."""
     out: list[str] = []
-    _write(value, "\n", out)
+    try:
+        _write(value, "\n", out)
+    except RecursionError:
+        raise BadDocument("nested too deep to be written", hint=DEPTH_HINT) from None
     out.append("\n")
     return "".join(out)
 

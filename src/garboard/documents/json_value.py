@@ -10,6 +10,7 @@ DocumentPath: TypeAlias = tuple[str | int, ...]
 # Go stops at 10,000 levels. Ours is lower, so that plain recursion over a tree stays within Python's limit everywhere;
 # the deepest CustomResourceDefinitions known stay below a hundred.
 MAX_DEPTH = 256
+DEPTH_HINT = "no Kubernetes document nests that deep"
 
 
 def equal(one: Json, other: Json) -> bool:

@@ -9,7 +9,7 @@ UINT64 = range(2**64)
 
 
 class SpelledFloat(float):
-    """A float that stays one when written as YAML, where others take the detour over JSON text and may become integers."""
+    """A float written to YAML as it is; others take the detour over JSON text, where `1e6` becomes an integer."""
 
 
 def settle(number: float) -> int | float:

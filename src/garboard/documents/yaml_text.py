@@ -5,7 +5,7 @@ import sys
 from functools import lru_cache
 from typing import Final
 
-from garboard.documents.scalars import is_plain_text
+from garboard.documents.yaml_scalars import is_plain_text
 
 _WIDTH: Final = 80
 # The emitter keeps longer texts out of the cache, which would otherwise hold on to whole files in ConfigMaps.

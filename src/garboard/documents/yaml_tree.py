@@ -9,8 +9,8 @@ from typing import Any, Final, NoReturn
 
 from yaml.events import AliasEvent, CollectionStartEvent, Event, MappingStartEvent, ScalarEvent
 
-from garboard.documents.json_value import MAX_DEPTH, Json
-from garboard.documents.scalars import Impossible, Scalar, as_key, as_value, resolve, resolve_tagged
+from garboard.documents.json_value import DEPTH_HINT, MAX_DEPTH, Json
+from garboard.documents.yaml_scalars import Impossible, Scalar, as_key, as_value, resolve, resolve_tagged
 
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 # What a mapping waits for: a key, or the mappings of a merge key. Compared by identity, so no text can equal them.
@@ -105,7 +105,7 @@ class TreeBuilder:
         if self._frame.is_map and self._frame.key is NO_KEY:
             _refuse("a mapping or list cannot be a key", event, "write the key as text")
         if len(self._open) >= MAX_DEPTH:
-            _refuse(f"nested deeper than {MAX_DEPTH} levels", event, "no Kubernetes document nests that deep")
+            _refuse(f"nested deeper than {MAX_DEPTH} levels", event, DEPTH_HINT)
         self._open.append(self._frame)
         self._frame = Frame(event, self._visited - 1)
         if event.anchor is not None:

@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 from typing import Final
 
-from garboard.documents.json_value import Json
+from garboard.documents.json_value import DEPTH_HINT, Json
 from garboard.documents.key_order import sort_keys
 from garboard.documents.numbers import INT64, UINT64, SpelledFloat, settle, yaml_text
 from garboard.documents.yaml_text import is_simple_key, quoted_key, scalar_text
@@ -17,12 +17,15 @@ _CACHED_KEYS: Final = 32
 def write_yaml(value: Json) -> str:
     """Return the YAML text of a document, as kubeadm and `kubectl -o yaml` print it."""
     out: list[str] = []
-    if isinstance(value, dict) and value:
-        _write_map(value, 0, out)
-    elif isinstance(value, list) and value:
-        _write_list(value, 0, out)
-    else:
-        out.append(_ended(_scalar(value, 0, 2)))
+    try:
+        if isinstance(value, dict) and value:
+            _write_map(value, 0, out)
+        elif isinstance(value, list) and value:
+            _write_list(value, 0, out)
+        else:
+            out.append(_ended(_scalar(value, 0, 2)))
+    except RecursionError:
+        raise BadDocument("nested too deep to be written", hint=DEPTH_HINT) from None
     return "".join(out)
 
 

@@ -1,4 +1,4 @@
-"""Patches (KEP-1739): strategic, merge and JSON patches applied as kubectl and kubeadm do, with the origin of each field.
+"""Patches (KEP-1739): strategic, merge and JSON patches as kubectl and kubeadm apply them, with each field's origin.
 
 Reading the type data is left to `schema`, reading files and printing to `cli`; lint, capture and layers build on the
 engine here and never around it.

@@ -1,8 +1,8 @@
 """Typed flag patches: a mapping of flag to value instead of a whole `command` list.
 
-`kube-apiserver+args.yaml` sets, repeats (list) and removes (null) flags of a static Pod's main container. It compiles to
-an ordinary JSON patch in which every change of an existing flag is guarded by a test: if kubeadm ever generates another
-command, the compiled patch fails loudly instead of changing the wrong element.
+`kube-apiserver+args.yaml` sets, repeats (list) and removes (null) flags of a static Pod's main container. It compiles
+to an ordinary JSON patch in which every change of an existing flag is guarded by a test: if kubeadm ever generates
+another command, the compiled patch fails loudly instead of changing the wrong element.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +35,10 @@ def compile_args(args: Json, document: Json) -> list[GuardedOperation]:
             changes[index] = GuardedOperation({"op": "replace", "path": f"{pointer}/{index}", "value": text}, (name,))
         for index in present[len(texts) :]:
             changes[index] = GuardedOperation({"op": "remove", "path": f"{pointer}/{index}"}, (name,))
-        for text in texts[len(present) :]:
-            additions.append(GuardedOperation({"op": "add", "path": f"{pointer}/-", "value": text}, (name,)))
+        additions += [
+            GuardedOperation({"op": "add", "path": f"{pointer}/-", "value": text}, (name,))
+            for text in texts[len(present) :]
+        ]
     # From the back, so that a removal leaves the places of those still to come as they are.
     guarded: list[GuardedOperation] = []
     for index in sorted(changes, reverse=True):

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from garboard.documents import DocumentPath, Json, equal
 from garboard.errors import PatchFailed
 from garboard.patches.create import create_two_way
-from garboard.patches.json6902 import apply_json
 from garboard.patches.merge import apply_merge
 from garboard.patches.patch import PatchType
 from garboard.patches.strategic import apply_strategic

@@ -54,4 +54,6 @@ def _compiled_args(patch: Patch, target: Target, base: Json) -> str:
             hint=f"pass the unpatched manifest with -f {target.name}.yaml",
         )
     operations: list[Json] = [guarded.operation for guarded in compile_args(patch.value, copy_of(base))]
-    return f"# Compiled from {patch.label}; each test fails if kubeadm generates another command.\n" + write_yaml(operations)
+    return f"# Compiled from {patch.label}; each test fails if kubeadm generates another command.\n" + write_yaml(
+        operations
+    )

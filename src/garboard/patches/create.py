@@ -45,7 +45,7 @@ def create_three_way(
     overwrite: bool = True,
     preconditions: Sequence[str] = (),
 ) -> dict[str, Json]:
-    """Return the patch that brings `current` to `modified`, deleting only what `original` had and `modified` dropped."""
+    """Return the patch from `current` to `modified`; it deletes only what `original` had and `modified` dropped."""
     last_applied, wanted, live = (
         _object(document, name)
         for document, name in ((original, "original"), (modified, "modified"), (current, "current"))
@@ -143,9 +143,8 @@ def _diff_list_member(
         return
     within = replace(rules, with_retained=field.retain_keys)
     changed, deleted, order = diff_lists(original, modified, elements, field.merge_key, within)
-    for name, value in ((key, changed), (f"{DELETE_FROM_LIST}/{key}", deleted), (f"{SET_ORDER}/{key}", order)):
-        if value:
-            patch[name] = value
+    parts = {key: changed, f"{DELETE_FROM_LIST}/{key}": deleted, f"{SET_ORDER}/{key}": order}
+    patch |= {name: value for name, value in parts.items() if value}
 
 
 def diff_lists(
@@ -212,8 +211,8 @@ def _sorted_by_key(elements: list[Json], key: str) -> list[dict[str, Json]]:
         _key_of(element, key)
         assert isinstance(element, dict)
         maps.append(element)
-    # The reference's comparison calls equal texts "smaller" both ways, which turns twins around.
-    return sorted(reversed(maps), key=lambda element: go_text(element[key]))
+    maps.reverse()  # the reference's comparison calls equal texts "smaller" both ways, which turns twins around
+    return sorted(maps, key=lambda element: go_text(element[key]))
 
 
 def _key_of(element: Json, key: str) -> Json:
@@ -254,7 +253,8 @@ def _walk_scalars(before: list[Json], after: list[Json], rules: DiffRules) -> tu
 
 
 def _sorted_as_text(values: Sequence[Json]) -> list[Json]:
-    return sorted(reversed(values), key=go_text)
+    turned = list(reversed(values))
+    return sorted(turned, key=go_text)
 
 
 def _object(document: Json, name: str) -> dict[str, Json]:

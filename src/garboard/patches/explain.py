@@ -15,8 +15,7 @@ def explain_text(name: str, history: History) -> str:
     if not history.events:
         lines.append("  no patch and no line of the base document sets it")
     writers = history.writers
-    for event in reversed(history.events):
-        lines.append(f"  {_verb(event, writers)} {_who(event.origin)}{_over(event)}")
+    lines += [f"  {_verb(event, writers)} {_who(event.origin)}{_over(event)}" for event in reversed(history.events)]
     return "\n".join(lines) + "\n"
 
 

@@ -55,7 +55,7 @@ class FieldPath:
         """Return a concrete path with list elements named by what they say, so that it outlives reordering."""
         segments: list[Segment] = []
         for step in path:
-            child = document[step] if isinstance(document, dict | list) else None  # type: ignore[call-overload, index]
+            child = document[step] if isinstance(document, dict | list) else None  # type: ignore[index]
             segments.append(step if isinstance(step, str) else _pick(child, step))
             document = child
         return cls(tuple(segments))
@@ -69,7 +69,7 @@ class FieldPath:
                 return None
             path.append(step)
             assert isinstance(document, dict | list)
-            document = document[step]  # type: ignore[call-overload, index]
+            document = document[step]  # type: ignore[index]
         return tuple(path)
 
 
@@ -131,7 +131,7 @@ def show_path(path: DocumentPath, document: Json) -> str:
         else:
             element = document[step] if isinstance(document, list) else None
             text += f"[{_element_name(element, step)}]"
-        document = document[step] if isinstance(document, dict | list) else None  # type: ignore[call-overload, index]
+        document = document[step] if isinstance(document, dict | list) else None  # type: ignore[index]
     return text.removeprefix(".") or "."
 
 

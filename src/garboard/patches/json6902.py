@@ -20,7 +20,7 @@ MAX_INDEX = 2**63
 
 @dataclass(slots=True)
 class JsonPatch:
-    """One run over one document; operations change it in place, a failure leaves it half done for the caller to drop."""
+    """One run over one document, which is changed in place; a failure leaves it half done, for the caller to drop."""
 
     root: Json
     taker: Taker
@@ -140,12 +140,12 @@ class JsonPatch:
     def _step(self, holder: Json, token: str, pointer: str, name: str) -> Json:
         if isinstance(holder, dict) and token in holder:
             return holder[token]
-        if isinstance(holder, list):
-            try:
-                return holder[self._position(holder, token, len(holder), name)]
-            except PatchFailed:
-                self._missing(pointer, name)
-        self._missing(pointer, name)
+        if not isinstance(holder, list):
+            self._missing(pointer, name)
+        try:
+            return holder[self._position(holder, token, len(holder), name)]
+        except PatchFailed:
+            self._missing(pointer, name)
 
     def _missing(self, pointer: str, name: str) -> NoReturn:
         raise PatchFailed(

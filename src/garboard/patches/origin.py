@@ -152,8 +152,15 @@ class Origins:
                 return False
             child = value_at(value, step)
             writes = self._trace.writes(value, _name(step[0], child))
+            if isinstance(value, list) and isinstance(child, dict | list) and not self._are_twins(value, child):
+                return False
             value = writes[0].before if writes else child
         return not isinstance(value, Absent)
+
+    def _are_twins(self, left: Container, right: Container) -> bool:
+        """Tell whether two containers came with the same patch."""
+        births = (self._trace.birth(left), self._trace.birth(right))
+        return len({birth.patch for birth in births if birth is not None}) == 1
 
     def _writes_of_removed(self, holder: Container, segment: Segment, rest: tuple[Segment, ...]) -> Iterator[Write]:
         """Yield the writes of the members of `holder` that `segment` names and that are gone."""
@@ -174,7 +181,7 @@ class Origins:
             return (*birth.at, step)
         holder = self._base_value if birth.patch == BASE else self._patches[birth.patch].value
         for place in birth.at:
-            holder = holder[place]  # type: ignore[call-overload, index]
+            holder = holder[place]  # type: ignore[index]
         assert isinstance(holder, list)
         found = (index for index, element in enumerate(holder) if equal(element, value))
         return (*birth.at, next(found, step))

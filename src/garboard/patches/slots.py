@@ -16,10 +16,15 @@ class Slots:
 
     __slots__ = ("_length", "_storage")
 
-    def __init__(self, values: Sequence[Json]) -> None:
-        self._length = len(values)
+    def __init__(self, storage: list[Json], length: int) -> None:
+        self._storage = storage
+        self._length = length
+
+    @classmethod
+    def over(cls, values: Sequence[Json]) -> Self:
+        """Return a view of fresh storage that holds `values`."""
         capacity = 1 << (len(values) - 1).bit_length() if values else 0
-        self._storage: list[Json] = [*values, *[None] * (capacity - len(values))]
+        return cls([*values, *[None] * (capacity - len(values))], len(values))
 
     def __len__(self) -> int:
         return self._length
@@ -32,14 +37,14 @@ class Slots:
         length = self._length + len(values)
         if length <= len(self._storage):
             self._storage[self._length : length] = values
-            return self._view(self._storage, length)
-        return self._view([*self.values(), *values, *[None] * length], length)
+            return type(self)(self._storage, length)
+        return type(self)([*self.values(), *values, *[None] * length], length)
 
     def without(self, position: int) -> Self:
-        """Return a view one shorter; what follows `position` moves up in the storage, the last place keeps its value."""
+        """Return a view one shorter: what follows `position` moves up, and the last place keeps its value."""
         moved = self._storage[position + 1 : self._length]
         self._storage[position : self._length - 1] = moved
-        return self._view(self._storage, self._length - 1)
+        return type(self)(self._storage, self._length - 1)
 
     def deduplicate(self) -> list[Json]:
         """Drop repeated scalars in place: each later twin is overwritten by the last value. Return what remains."""
@@ -55,9 +60,3 @@ class Slots:
                     other += 1
             first += 1
         return storage[: last + 1]
-
-    def _view(self, storage: list[Json], length: int) -> Self:
-        view = type(self).__new__(type(self))
-        view._storage = storage
-        view._length = length
-        return view

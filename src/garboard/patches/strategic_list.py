@@ -43,7 +43,7 @@ def merge_list(
     if not original and not patch:
         return original
     kind = _element_kind(original, patch, at)
-    slots = Slots(original)
+    slots = Slots.over(original)
     if kind is dict:
         if not key:
             raise PatchFailed(
@@ -215,13 +215,13 @@ def _without(run: ListMerge, original: list[Json], doomed: list[Json], at: Docum
         if identity not in present:
             run.taker.note(original, Item.of(doomed[index]), (*at, index), ABSENT, ABSENT)
             run.taker.remark("zero-match", f"{doomed[index]!r} is not in the list to delete", (*at, index))
-    kept = []
+    kept: list[Json] = []
     for value in original:
-        index = places.get(_identity(value, at))
-        if index is None:
+        place = places.get(_identity(value, at))
+        if place is None:
             kept.append(value)
         else:
-            run.taker.note(original, Item.of(value), (*at, index), value, ABSENT)
+            run.taker.note(original, Item.of(value), (*at, place), value, ABSENT)
     return kept
 
 
@@ -293,7 +293,7 @@ def sorted_by_order(values: list[Json], order: list[Json], key: str, kind: type,
 
 
 def _insertion_sorted(values: list[Json], positions: list[int]) -> list[Json]:
-    """Sort stably by position. A value without one compares as smaller than anything, which only this sort reproduces."""
+    """Sort stably by position; a value without one compares as smaller than anything, as in the reference."""
     if -1 not in positions:
         return [value for _, _, value in sorted(zip(positions, range(len(values)), values, strict=True), key=_place)]
     pairs = list(zip(positions, values, strict=True))

@@ -20,7 +20,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Taker:
-    """Copies patch values into documents and notes each one; `trace` is None when nobody asks where values come from."""
+    """Copies patch values into documents and notes each one; `trace` is None when nobody asks about origins."""
 
     trace: Trace | None = None
     remarks: list[Remark] = field(default_factory=list)

@@ -19,6 +19,9 @@ class Decoding(StrEnum):
     NONE = "none"  # written as it is
 
 
+_ALWAYS = Minor(1, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A document that kubeadm generates and patches may change, by the word that begins the patch file's name."""
@@ -28,7 +31,7 @@ class Target:
     kind: str
     decoding: Decoding
     object_name: str = ""  # where it differs from the target's name
-    since: Minor = Minor(1, 0)
+    since: Minor = _ALWAYS
 
     def shape(self, schema: Schema) -> StructType:
         found = schema.type_of(self.api_version, self.kind)

@@ -12,8 +12,7 @@ from garboard.documents import read_yaml, write_yaml
 @click.command(epilog="Example: garboard patch diff -f kube-apiserver.yaml --target kube-apiserver --patches ./patches")
 @patching_options
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs, as `git diff --exit-code`.")
-@click.pass_context
-def diff(ctx: click.Context, exit_code: bool, **options: object) -> None:
+def diff(exit_code: bool, **options: object) -> None:
     """Show what patches change, as a unified diff of the YAML that kubeadm writes."""
     request = Request(**options)  # type: ignore[arg-type]
     outcome = patch_documents(request)
@@ -28,4 +27,4 @@ def diff(ctx: click.Context, exit_code: bool, **options: object) -> None:
         )
     sys.stdout.writelines(lines)
     if exit_code and lines:
-        ctx.exit(1)
+        click.get_current_context().exit(1)

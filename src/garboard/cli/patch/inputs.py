@@ -27,7 +27,7 @@ from garboard.schema import Schema, StructType
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
-class VersionType(click.ParamType):
+class VersionType(click.ParamType[KubernetesVersion]):
     """`--kubernetes-version`: any release of a supported minor."""
 
     name = "version"
@@ -92,13 +92,12 @@ def read_text(path: str) -> str:
 
 
 def read_one(path: str, *, as_yaml: bool = False) -> Original:
-    """Read one document, as kubectl would: JSON if it begins with a brace, YAML otherwise (or if told so)."""
+    """Read one document: as kubectl does (JSON if it begins with a brace), or as kubeadm does, always as YAML."""
     text = read_text(path)
-    if not as_yaml and text.lstrip(" \t\r\n").startswith("{"):
-        value = read_json(text, source=path)
-    else:
-        value = read_yaml(text, source=path)
-    return Original(Source(path, text), as_decoded(value))
+    if as_yaml:
+        return Original(Source(path, text), read_yaml(text, source=path))
+    is_json = text.lstrip(" \t\r\n").startswith("{")
+    return Original(Source(path, text), as_decoded((read_json if is_json else read_yaml)(text, source=path)))
 
 
 def read_many(paths: Sequence[str]) -> Iterator[Original]:
@@ -134,12 +133,19 @@ def read_single_patch(path: str, type_: PatchType) -> Patch:
     return Patch.from_kubectl(Source(path, read_text(path)), type_)
 
 
-def shape_for(schema: Schema, kind: str, document: Json, *, is_required: bool = False) -> StructType | None:
+# kubectl's scheme has no types for these, so it cannot merge them on its own.
+UNKNOWN_TO_KUBECTL = ("apiextensions.k8s.io",)
+
+
+def shape_for(
+    schema: Schema, kind: str, document: Json, *, is_required: bool = False, is_compat: bool = False
+) -> StructType | None:
     """Return the type that a document is merged by: the one named, or the one it names itself."""
     found = None
     try:
         if kind:
-            found = schema.find_kind(kind).type
+            known = schema.find_kind(kind)
+            found = None if is_compat and known.group in UNKNOWN_TO_KUBECTL else known.type
         elif isinstance(document, dict):
             api_version, name = document.get("apiVersion"), document.get("kind")
             found = (

@@ -2,8 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -103,7 +102,8 @@ class Patched:
 @dataclass(frozen=True)
 class Outcome:
     documents: tuple[Patched, ...]
-    ignored: tuple[IgnoredFile, ...] = field(default=())
+    ignored: tuple[IgnoredFile, ...] = ()
+    is_conversion: bool = False  # nothing was patched: the document only changes its form
 
 
 def patch_documents(request: Request, *, is_watched: bool | None = None) -> Outcome:
@@ -133,7 +133,8 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
     documents = []
     checks = PatchChecks(schema)
     for original in read_many(request.originals):
-        shape = shape_for(schema, request.kind, original.value, is_required=type_ is PatchType.STRATEGIC)
+        is_strategic = type_ is PatchType.STRATEGIC
+        shape = shape_for(schema, request.kind, original.value, is_required=is_strategic, is_compat=request.compat)
         applied = patch_object(original.value, [patch], shape, is_watched=is_watched, checks=checks)
         documents.append(Patched(original, applied))
     return Outcome(tuple(documents))
@@ -142,7 +143,7 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
 def _converted(request: Request) -> Outcome:
     """An empty merge patch only converts between YAML and JSON, whatever the document is."""
     original = read_one(only(request.originals), as_yaml=True)
-    return Outcome((Patched(original, Applied(original.value, ())),))
+    return Outcome((Patched(original, Applied(original.value, ())),), is_conversion=True)
 
 
 def _with_directory(request: Request, schema: Schema, is_watched: bool) -> Outcome:

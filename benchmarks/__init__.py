@@ -1,0 +1,1 @@
+"""Measurements beside peers, in the same run; never part of the tests."""
