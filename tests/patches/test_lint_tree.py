@@ -88,7 +88,8 @@ def test_all_layers_are_checked_unless_a_node_is_named() -> None:
     }
     everywhere = [where for where, _ in told(lint(files))]
     assert everywhere == [
-        "common/etcd.yaml:1:1", "node/n1/etcd+args.yaml:1:1", "role/control-plane/etcd.yaml:1:1", "role/worker/etcd.yaml:1:1",
+        "common/etcd.yaml:1:1", "node/n1/etcd+args.yaml:1:1", "role/control-plane/etcd.yaml:1:1",
+        "role/worker/etcd.yaml:1:1",
     ]  # fmt: skip
     assert [where for where, _ in told(lint(files, node=NodeFacts(role="worker")))] == [
         "common/etcd.yaml:1:1", "role/worker/etcd.yaml:1:1",
