@@ -298,6 +298,7 @@ SURPRISES = {
         "mismatch-scalar-to-list", "unknown-scalar-ok", "unknown-new-ok", "unknown-null-delete-ok",
         "case-insensitive-field-lookup", "no-merge-key-absent-list-ok", "patch-duplicate-json-keys",
         "yaml-quoted-octal",
+        "list-command-atomic", "kubelet-map-merge",  # a flag and a feature gate that do not exist
         "kubelet-list-directive-leaks", "kubelet-unknown-scalar", "map-value-for-list-field",
     },
     "merge-patch": {

@@ -35,13 +35,15 @@ def told(findings: list[Finding]) -> list[tuple[str, int, int]]:
     "words",
     [
         pytest.param(("kube-apiserver", "--profiling=false", "--v=2"), id="flags with values"),
-        pytest.param(("kube-apiserver", "--allow-privileged", "--audit-log-maxage", "30"), id="values as next words"),
+        pytest.param(("kube-apiserver", "--allow-privileged", "--audit-log-maxage", "'30'"), id="values as next words"),
         pytest.param(("/usr/bin/kube-apiserver", "--profiling"), id="the program by its path"),
         pytest.param(("kube-apiserver", "--enable_admission_plugins=NodeRestriction"), id="underscores for dashes"),
         pytest.param(("kube-apiserver", "-v=2"), id="a shorthand"),
         pytest.param(("kube-apiserver", "--feature-gates=AllBeta=false,kube:AllAlpha=false"), id="feature gates"),
         pytest.param(("kube-apiserver", "--feature-gates=$(GATES)"), id="a value from the environment"),
-        pytest.param(("kube-apiserver", "--request-timeout=1m30s", "--target-ram-mb=0x10"), id="numbers and times"),
+        pytest.param(
+            ("kube-apiserver", "--request-timeout=1m30s", "--max-requests-inflight=0x10"), id="numbers and times"
+        ),
         pytest.param(("kube-apiserver", "--", "--nope"), id="words after two dashes"),
         pytest.param(("/bin/sh", "-c", "exec kube-apiserver --nope"), id="another program"),
     ],
@@ -88,7 +90,7 @@ def test_locked_gate_cannot_be_turned() -> None:
 
 
 def test_deprecated_flag_is_a_warning() -> None:
-    [finding] = check(command("kube-apiserver", "--enable-logs-handler=false"))
+    [finding] = check(command("kube-apiserver", "--default-watch-cache-size=1"))
     assert (finding.error_class, finding.severity) == ("deprecated-flag", Severity.WARNING)
 
 

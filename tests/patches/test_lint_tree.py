@@ -125,7 +125,7 @@ ODD_DIRECTORIES = {
     "empty-file-ignored": {"ignored-file"},
     "unknown-field-dropped": {"unknown-field"},
     "kind-change-drops-patches": {"kind-change"},
-    "kubelet-merge-types": {"unknown-field"},
+    "kubelet-merge-types": {"unknown-field", "unknown-feature-gate"},
     "explicit-types-in-name-order": {"overlapping-patches"},
     "lexical-not-numeric-order": {"overlapping-patches"},
     "multi-document": {"overlapping-patches"},
