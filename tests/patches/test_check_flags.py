@@ -182,8 +182,9 @@ def test_args_patch_is_checked(text: str, expected: list[tuple[str, int, int]]) 
     assert told(check(text, type_=PatchType.ARGS)) == expected
 
 
-def test_args_patch_needs_a_target_with_flags() -> None:
-    assert told(check("v: 2", "corednsdeployment", PatchType.ARGS)) == [("bad-document", 1, 1)]
+@pytest.mark.parametrize("target", ["corednsdeployment", "kubeproxydaemonset", "kubeletconfiguration"])
+def test_args_patch_needs_a_static_pod(target: str) -> None:
+    assert told(check("v: 2", target, PatchType.ARGS)) == [("bad-document", 1, 1)]
 
 
 @pytest.mark.parametrize(

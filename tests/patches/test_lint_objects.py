@@ -49,7 +49,7 @@ def test_entry_that_selects_no_object_is_found_and_still_checked() -> None:
 
 
 def test_patches_are_tried_on_the_objects_they_select() -> None:
-    objects = [deployment("web"), {"apiVersion": "example.org/v1", "kind": "Widget"}]
+    objects: list[Json] = [deployment("web"), {"apiVersion": "example.org/v1", "kind": "Widget"}]
     assert lint({"image.yaml": "spec: {paused: null}"}, objects) == [
         ("image.yaml:1:1", "no-change"),
         ("image.yaml:1:8", "zero-match"),

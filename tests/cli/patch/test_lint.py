@@ -1,5 +1,6 @@
 """`garboard patch lint` from the command line: inputs, outputs and exit codes."""
 
+import io
 import json
 from pathlib import Path
 
@@ -151,7 +152,7 @@ def test_output_sarif_has_relative_files(capsys: pytest.CaptureFixture[str]) -> 
         pytest.param(("my.yaml", "--target", "etc"), 2, "not a patch target", id="no target"),
         pytest.param(("my.yaml", "--kind", "Podd"), 3, "not a kind", id="no kind"),
         pytest.param(("patches", "--to", "v1.20"), 3, "not supported", id="no supported version"),
-        pytest.param(("absent",), 2, "", id="no such file"),
+        pytest.param(("absent",), 1, "absent", id="no such file"),
     ],
 )
 def test_bad_usage_is_told(
@@ -167,3 +168,9 @@ def test_bad_usage_is_told(
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert lint("--help") == 0
     assert "Example: garboard patch lint" in capsys.readouterr().out
+
+
+def test_stdin_is_read_once_for_two_minors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"spec: {evictionResponders: []}")))
+    assert lint("-", "--target", "etcd", "--to", "v1.36.4") == 3
+    assert "(Kubernetes 1.37 accepts it)" in capsys.readouterr().out
