@@ -14,6 +14,7 @@ class Machine:
 
     run = staticmethod(processes.run)
     stream = staticmethod(processes.stream)
+    start_detached = staticmethod(processes.start_detached)
     find_program = staticmethod(processes.find_program)
     read_file = staticmethod(files.read_file)
     write_file = staticmethod(files.write_file)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from garboard.errors import GarboardError
 
@@ -87,6 +88,29 @@ def stream(
     if process.returncode != 0:
         raise _failure(command, process.returncode, last)
     return Finished(process.returncode, "\n".join(last), "")
+
+
+def start_detached(command: Sequence[str | Path], *, log: Path, keep: Sequence[int] = ()) -> int:
+    """Start `command` in a session of its own, output in `log`, with the descriptors `keep`; return its pid."""
+    arguments = [str(part) for part in command]
+    program = shutil.which(arguments[0])
+    if program is None:
+        raise CommandFailed(f"cannot run {arguments[0]}: not found", hint="is it installed and on PATH?")
+    for descriptor in keep:
+        os.set_inheritable(descriptor, True)
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    return os.posix_spawn(program, arguments, os.environ, file_actions=actions, setsid=True)
+
+
+def become(command: Sequence[str | Path]) -> NoReturn:
+    """Replace this process by `command`, which gets our terminal."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvp(command[0], [str(part) for part in command])
 
 
 def find_program(name: str) -> Path | None:

@@ -1,9 +1,5 @@
 """Fetching a file over HTTP(S), with a bound on the wait for the server and on the size."""
 
-import http.client
-import urllib.error
-import urllib.request
-
 from garboard.errors import GarboardError
 
 MAX_BYTES = 512 * 1024 * 1024
@@ -18,6 +14,11 @@ class Unreachable(GarboardError):
 
 def fetch(url: str, *, timeout_s: float = CONNECT_TIMEOUT_S, limit: int = MAX_BYTES) -> bytes:
     """Return the bytes behind `url`."""
+    # Most runs fetch nothing, and these take longer to import than everything else together.
+    import http.client
+    import urllib.error
+    import urllib.request
+
     if not url.startswith(("https://", "http://")):
         raise Unreachable(f"{url} is no web address")
     try:

@@ -42,6 +42,9 @@ class Machine(Protocol):
     ) -> Finished:
         """Run `command`, hand over each line it writes as it comes, and fail if it does."""
 
+    def start_detached(self, command: Sequence[str | Path], *, log: Path, keep: Sequence[int] = ()) -> int:
+        """Start `command` in a session of its own, output in `log`, with the descriptors `keep`; return its pid."""
+
     def find_program(self, name: str) -> Path | None:
         """Return where `name` is on PATH or beside this Python, or None."""
 

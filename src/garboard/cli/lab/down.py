@@ -1,0 +1,16 @@
+"""`garboard lab down`."""
+
+import click
+
+from garboard.cli.lab.wiring import labs, name_option, tell
+
+
+@click.command(epilog="Example: garboard lab down --name lab")
+@name_option
+@click.option("--all", "everything", is_flag=True, help="Remove every lab of this machine.")
+def down(name: str, everything: bool) -> None:
+    """Remove a lab: its processes, mounts, namespaces, control groups, links and files."""
+    all_labs = labs()
+    for each in all_labs.records.names() if everything else [name]:
+        all_labs.down(each)
+        tell(f"lab {each} is gone")
