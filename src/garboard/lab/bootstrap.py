@@ -80,7 +80,7 @@ class KubeadmBootstrap:
 
     def join(self, node: Node, shared: ClusterSecrets) -> None:
         """Join one node with the discovery file made from the administrator's kubeconfig."""
-        self.place(node, DISCOVERY, self._discovery())
+        self.place(node, DISCOVERY, self._discovery().encode())
         self._kubeadm(node, "join", join_documents(self.lab, node, shared, self.needs, self.yours))
 
     def fresh_secrets(self) -> ClusterSecrets:
@@ -106,14 +106,14 @@ class KubeadmBootstrap:
                 return node
         raise GarboardError(f"lab {self.lab.name} has no control plane to join", error_class="no-cluster")
 
-    def place(self, node: Node, path: str, text: str) -> None:
+    def place(self, node: Node, path: str, data: bytes) -> None:
         """Write a file inside a running node."""
         script = 'mkdir -p "$(dirname "$1")" && umask 077 && cat >"$1"'
-        self.machine.run(self.enter(node, ["sh", "-c", script, "place", path]), stdin=text.encode())
+        self.machine.run(self.enter(node, ["sh", "-c", script, "place", path]), stdin=data)
 
     def _kubeadm(self, node: Node, action: str, documents: str) -> None:
         path = f"{NODE_FOLDER}/{action}.yaml"
-        self.place(node, path, documents)
+        self.place(node, path, documents.encode())
         command = ["kubeadm", action, "--config", path]
         if action == "init":
             command += ["--upload-certs", "--skip-token-print", "--skip-certificate-key-print"]

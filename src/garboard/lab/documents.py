@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from garboard.documents import Json, read_stream
+from garboard.lab.creation import Order
 from garboard.lab.kubeadm import Needs, check_kubelet_patch, pod_subnet_of, sort_documents
-from garboard.lab.lifecycle import Order
 from garboard.lab.machine import Machine
 from garboard.lab.merge import Conflict, refuse
 from garboard.lab.topology import DEFAULT_POD_SUBNET, Bootstrap, plan_lab

@@ -27,16 +27,6 @@ class Image:
     folders: tuple[str, ...] = ()
     user: str = ""
 
-    def fingerprint(self) -> str:
-        """Tell whether the image would come out the same, without reading the files."""
-        facts = [
-            (inside, str(path), path.stat().st_size, path.stat().st_mtime_ns) for inside, path in self.files.items()
-        ]
-        described = json.dumps(
-            [self.name, sorted(facts), sorted(self.links.items()), self.folders, self.entrypoint, self.user]
-        )
-        return hashlib.sha256(described.encode()).hexdigest()
-
 
 def write_archive(image: Image, into: IO[bytes], *, architecture: str) -> None:
     """Write `image` as a docker archive, which `ctr images import` takes."""

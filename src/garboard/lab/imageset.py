@@ -4,7 +4,7 @@ import hashlib
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,9 @@ PROXY_TOOLS = (
     "ip6tables-save",
     "ip6tables-restore",
 )
+IMAGE_PROGRAMS = (*CONTROL_PLANE, "kube-proxy", "etcd", "etcdctl", "coredns", "pause")
+# To be raised when the same programs would give other images.
+LAYOUT = 1
 STORE_DATABASES = ".db"
 IMPORT_WITHIN_S = 300.0
 
@@ -60,6 +63,15 @@ def release_images(binaries: Binaries, machine: Machine, version: str) -> tuple[
     return tuple(images)
 
 
+def release_key(binaries: Binaries, machine: Machine, version: str) -> str:
+    """Name the set of images of a release: another program, or another tool of the machine in them, is another set."""
+    programs = [binaries.locate_for(name, version) for name in IMAGE_PROGRAMS]
+    tools = [path.resolve() for name in PROXY_TOOLS if (path := machine.find_program(name))]
+    facts = [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in (*programs, *tools)]
+    digest = hashlib.sha256(repr((LAYOUT, sorted(facts))).encode()).hexdigest()
+    return f"{version}-{digest[:12]}"
+
+
 def _single(name: str, program: Path, inside: str | None = None) -> Image:
     inside = inside or f"/usr/local/bin/{program.name}"
     return Image(f"{REGISTRY}/{name}", {inside: program}, (inside,), folders=("tmp",))
@@ -68,24 +80,24 @@ def _single(name: str, program: Path, inside: str | None = None) -> Image:
 def _proxy_image(binaries: Binaries, machine: Machine, version: str) -> Image:
     files = {"/usr/local/bin/kube-proxy": binaries.locate_for("kube-proxy", version)}
     links: dict[str, str] = {}
-    for name in PROXY_TOOLS:
-        found = machine.find_program(name)
-        if found is None:
-            raise NotReady(f"kube-proxy needs `{name}`", hint="apt-get install nftables conntrack iptables")
-        add_program(files, links, found, machine)
-    for folder in sorted(Path("/usr/lib").glob("*/xtables")):
-        for plugin in folder.glob("*.so"):
-            add_program(files, links, plugin, machine)
+    found = [machine.find_program(name) for name in PROXY_TOOLS]
+    if None in found:
+        raise NotReady(
+            "kube-proxy needs nft, conntrack and iptables", hint="apt-get install nftables conntrack iptables"
+        )
+    add_programs(
+        files, links, [*(path for path in found if path), *sorted(Path("/usr/lib").glob("*/xtables/*.so"))], machine
+    )
     return Image(
         f"{REGISTRY}/kube-proxy:{version}", files, ("/usr/local/bin/kube-proxy",), links, ("tmp", "run", "var/lib")
     )
 
 
-def add_program(files: dict[str, Path], links: dict[str, str], program: Path, machine: Machine) -> None:
-    """Add a program with every link on the way to it and the shared libraries that it names."""
-    _add_path(files, links, program)
-    for library in shared_libraries(machine.run(["ldd", program], check=False).stdout):
-        _add_path(files, links, library)
+def add_programs(files: dict[str, Path], links: dict[str, str], programs: Sequence[Path], machine: Machine) -> None:
+    """Add programs with every link on the way to them and the shared libraries that they name."""
+    libraries = shared_libraries(machine.run(["ldd", *programs], check=False).stdout)
+    for path in dict.fromkeys([*programs, *libraries]):
+        _add_path(files, links, path)
 
 
 def _add_path(files: dict[str, Path], links: dict[str, str], path: Path) -> None:
@@ -113,16 +125,15 @@ class ImageStore:
     home: Path
     report: Report
 
-    def prepare(self, images: Sequence[Image]) -> Path:
-        """Return the containerd root that holds `images`; the first time it is made by a containerd of its own."""
-        key = hashlib.sha256("".join(sorted(each.fingerprint() for each in images)).encode()).hexdigest()[:16]
+    def prepare(self, key: str, images: Callable[[], Sequence[Image]]) -> Path:
+        """Return the containerd root of the set `key`; the first time its images are made and imported."""
         folder = self.home / key
         if folder.is_dir():
             return folder
         self.home.mkdir(parents=True, exist_ok=True)
         with self.machine.locked(self.home / ".lock"):
             if not folder.is_dir():
-                self._import(images, folder)
+                self._import(images(), folder)
         return folder
 
     def _import(self, images: Sequence[Image], folder: Path) -> None:
@@ -163,21 +174,13 @@ kill $containerd; wait $containerd || true
 
 def copy_store(source: Path, target: Path) -> None:
     """Give a node its own containerd root: files that never change are shared by hard links, databases are copied."""
-    target.mkdir(parents=True)
-    for folder, names, files in source.walk() if hasattr(source, "walk") else _walk(source):
-        here = target / folder.relative_to(source)
-        for name in names:
-            (here / name).mkdir(exist_ok=True)
-            shutil.copystat(folder / name, here / name)
-        for name in files:
-            _link_or_copy(folder / name, here / name)
-
-
-def _walk(top: Path) -> Iterable[tuple[Path, list[str], list[str]]]:
-    import os
-
-    for folder, names, files in os.walk(top):
-        yield Path(folder), names, files
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copystat(source, target)
+    for entry in source.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            copy_store(entry, target / entry.name)
+        else:
+            _link_or_copy(entry, target / entry.name)
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

@@ -75,6 +75,15 @@ class LabFiles:
     def kubeconfig(self) -> Path:
         return self.folder / "admin.conf"
 
+    @property
+    def given(self) -> Path:
+        """The user's configuration documents, and what the machine asked for beside them."""
+        return self.folder / "given.json"
+
+    @property
+    def patches(self) -> Path:
+        return self.folder / "patches"
+
     def node(self, name: str) -> NodeFiles:
         return NodeFiles(self.folder / "nodes" / name)
 

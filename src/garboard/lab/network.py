@@ -53,7 +53,7 @@ def partition_rules(pairs: Iterable[tuple[Node, Node]]) -> str:
     ]
     if drops:
         chain = "type filter hook forward priority 0; " + "; ".join(drops)
-        lines.append(f"table bridge lab {{ chain forward {{ {chain}; }} }}")
+        lines.append(f"table bridge lab {{ chain forward {{ {chain}; }}; }}")
     return "\n".join(lines) + "\n"
 
 

@@ -176,10 +176,10 @@ def render_table(missing: Iterable[Missing]) -> str:
 
 # One rule each of the kinds that kube-proxy writes.
 NFT_PROBES = {
-    "numgen": 'table ip probe { chain c { numgen random mod 2 vmap { 0: accept, 1: drop }; } }\n',
-    "fib": 'table ip probe { chain c { fib daddr type local accept; } }\n',
-    "nat": 'table ip probe { chain c { type nat hook postrouting priority 0; masquerade fully-random; } }\n',
-    "verdict maps": 'table ip probe { map m { type ipv4_addr . inet_proto . inet_service : verdict; } }\n',
+    "numgen": 'table ip probe { chain c { numgen random mod 2 vmap { 0: accept, 1: drop }; }; }\n',
+    "fib": 'table ip probe { chain c { fib daddr type local accept; }; }\n',
+    "nat": 'table ip probe { chain c { type nat hook postrouting priority 0; masquerade fully-random; }; }\n',
+    "verdict maps": 'table ip probe { map m { type ipv4_addr . inet_proto . inet_service : verdict; }; }\n',
 }  # fmt: skip
 
 

@@ -2,13 +2,14 @@
 
 import json
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
 from garboard.documents import Json
 from garboard.errors import InvalidValue
+from garboard.lab.kubeadm import Documents, Needs
 from garboard.lab.layout import LabFiles
 from garboard.lab.machine import Machine
 from garboard.lab.topology import Lab
@@ -89,9 +90,6 @@ class Records:
     machine: Machine
     home: Path
 
-    def files(self, name: str) -> LabFiles:
-        return LabFiles(self.home, name)
-
     def names(self) -> list[str]:
         """Every lab that has a folder, also one of which nothing else is left."""
         folder = self.home / "labs"
@@ -99,7 +97,7 @@ class Records:
 
     def read(self, name: str) -> Record | None:
         """Return what is known of a lab; None if it has no record, for it died before it was written."""
-        path = self.files(name).record
+        path = LabFiles(self.home, name).record
         if not path.exists():
             return None
         return Record.from_json(json.loads(self.machine.read_file(path)))
@@ -111,8 +109,17 @@ class Records:
             raise InvalidValue(f"there is no lab {name!r} (labs here: {known})", hint="make one with `garboard lab up`")
         return record
 
+    def write_given(self, files: LabFiles, yours: Documents, needs: Needs) -> None:
+        """Keep what the cluster was configured with."""
+        given = {"documents": dict(yours), "needs": asdict(needs)}
+        self.machine.write_file(files.given, json.dumps(given).encode(), mode=0o600)
+
+    def read_given(self, files: LabFiles) -> tuple[Documents, Needs]:
+        given = json.loads(self.machine.read_file(files.given))
+        return given["documents"], Needs(**given["needs"])
+
     def write(self, record: Record) -> Record:
-        path = self.files(record.lab.name).record
+        path = LabFiles(self.home, record.lab.name).record
         self.machine.write_file(path, json.dumps(record.as_json(), indent=2).encode(), mode=0o600)
         return record
 

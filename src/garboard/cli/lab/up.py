@@ -7,6 +7,7 @@ import click
 
 from garboard.cli.lab.wiring import labs, tell
 from garboard.cli.output import OutputFormat, output_option, write_data
+from garboard.lab.creation import up as make
 from garboard.lab.documents import read_order
 from garboard.lab.topology import DEFAULT_NAME, Bootstrap
 from garboard.model import DEFAULT_VERSION
@@ -45,8 +46,8 @@ def up(
         all_labs.machine, name=name, version=kubernetes_version, by=Bootstrap(by),
         control_planes=control_planes, workers=workers, config=config, patches=patches,
     )  # fmt: skip
-    record = all_labs.up(order)
+    record = make(all_labs, order)
     tell(f"lab {name} is ready after {time.monotonic() - began:.1f} s")
-    files = all_labs.records.files(name)
+    files = all_labs.files(name)
     uses = "" if order.lab.bootstrap is Bootstrap.NONE else f"export KUBECONFIG={files.kubeconfig}\n"
     write_data(record.as_json(), output, text=uses)

@@ -9,8 +9,8 @@ import click
 
 from garboard.host import Machine
 from garboard.lab.binaries import Binaries
+from garboard.lab.labs import Labs
 from garboard.lab.layout import lab_home
-from garboard.lab.lifecycle import Labs
 from garboard.lab.topology import DEFAULT_NAME
 
 Command = TypeVar("Command", bound=Callable[..., object])
