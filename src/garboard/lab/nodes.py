@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from garboard.documents import Json
 from garboard.errors import BadUsage, GarboardError
 from garboard.lab.creation import place_patches
 from garboard.lab.labs import Labs
@@ -89,8 +90,8 @@ def heal(labs: Labs, name: str, nodes: Sequence[str]) -> None:
     lab = labs.records.require(name).lab
     if len(nodes) not in {0, 2}:
         raise BadUsage("name two nodes, or none to heal every partition")
-    pair = [lab.node(each).name for each in nodes] or [None, None]
-    labs.ask(name, {"do": "heal", "a": pair[0], "b": pair[1]})
+    pair: list[Json] = [lab.node(each).name for each in nodes]
+    labs.ask(name, {"do": "heal", "between": pair})
 
 
 def load_image(labs: Labs, name: str, archive: Path) -> list[str]:

@@ -66,6 +66,7 @@ class RunningNode:
     pid: int
     units: dict[str, RunningUnit] = field(default_factory=dict)
     server: asyncio.Server | None = None
+    is_plugged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +174,9 @@ class Supervisor:
         return {}
 
     async def _heal(self, request: dict[str, Json]) -> Json:
-        if request.get("a"):
-            self.partitions.discard(frozenset({str(request["a"]), str(request["b"])}))
+        between = request["between"]
+        if isinstance(between, list) and between:
+            self.partitions.discard(frozenset(map(str, between)))
         else:
             self.partitions.clear()
         await self._apply_partitions()
@@ -242,10 +244,13 @@ class Supervisor:
         node = running.node
         await self.services.run_briefly(["ip", "link", "delete", node.port_name])  # of a life before, if still there
         await self._ip(network.plug_commands(node, running.pid))
-        everyone = [each.node for each in self.nodes.values()]
         await self._ip(network.node_commands(node), running.pid)
-        for each in tuple(self.nodes.values()):
-            await self._ip(network.route_commands(each.node, everyone, self.lab.pod_subnet), each.pid)
+        running.is_plugged = True
+        plugged = [each for each in self.nodes.values() if each.is_plugged]
+        others = [each.node for each in plugged]
+        await self._ip(network.route_commands(node, others, self.lab.pod_subnet), running.pid)
+        for each in plugged:
+            await self._ip(network.route_commands(each.node, [node], self.lab.pod_subnet), each.pid)
 
     async def _wait_for_runtime(self, running: RunningNode) -> None:
         path = f"/proc/{running.pid}/root{SOCKET}"

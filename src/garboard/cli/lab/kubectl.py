@@ -39,6 +39,8 @@ def _kubeconfig(all_labs: Labs, name: str) -> Path:
     path = all_labs.files(name).kubeconfig
     if not path.exists():
         raise GarboardError(
-            f"lab {name} has no cluster", hint="make one in its nodes, or use `lab up --by kubeadm`", error_class="no-cluster"
+            f"lab {name} has no cluster",
+            hint="make one in its nodes, or use `lab up --by kubeadm`",
+            error_class="no-cluster",
         )
     return path
