@@ -64,8 +64,9 @@ def stream(
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    shown: str | None = None,
 ) -> Finished:
-    """Run `command`, hand over each line of its stdout and stderr as it comes, and fail if it does."""
+    """Run `command`, hand over each line of its output as it comes, and fail if it does; `shown` names it then."""
     last: deque[str] = deque(maxlen=200)
     try:
         process = subprocess.Popen(
@@ -86,7 +87,7 @@ def stream(
             process.terminate()
             raise
     if process.returncode != 0:
-        raise _failure(command, process.returncode, last)
+        raise _failure([shown] if shown else command, process.returncode, last)
     return Finished(process.returncode, "\n".join(last), "")
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from garboard.documents import read_yaml, write_yaml
+from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import ClusterUnreachable, GarboardError
 from garboard.lab.kubeadm import (
     DISCOVERY,
@@ -125,7 +125,7 @@ class KubeadmBootstrap:
                 seen.add(phase)
                 self.report(f"{node.name}: kubeadm {action}: {phase}")
 
-        self.machine.stream(self.enter(node, command), progress)
+        self.machine.stream(self.enter(node, command), progress, shown=f"kubeadm {action} on {node.name}")
 
     def write_kubeconfig(self, first: Node, port: int) -> None:
         """Write the administrator's kubeconfig for use on the machine, through the loopback forward."""
@@ -136,10 +136,13 @@ class KubeadmBootstrap:
         return self.machine.read_file(self.files.node(node.name).upper / "etc/kubernetes/admin.conf").decode()
 
     def _discovery(self) -> str:
-        """Write a kubeconfig that knows the cluster and its authority, and no user."""
+        """Write a kubeconfig that knows the cluster and its authority, and a user without credentials."""
         admin = read_yaml(self._read_admin(self._any_control_plane()), source="admin.conf")
         assert isinstance(admin, dict)
-        return write_yaml({**admin, "users": [], "contexts": [], "current-context": ""})
+        users = admin["users"]
+        assert isinstance(users, list)
+        nobody: list[Json] = [{"name": user["name"], "user": {}} for user in users if isinstance(user, dict)]
+        return write_yaml({**admin, "users": nobody})
 
     def wait_until_ready(self) -> None:
         """Wait for nodes Ready, CoreDNS and kube-proxy available; the error says what is still missing."""

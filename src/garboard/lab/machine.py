@@ -39,8 +39,9 @@ class Machine(Protocol):
         *,
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
+        shown: str | None = None,
     ) -> Finished:
-        """Run `command`, hand over each line it writes as it comes, and fail if it does."""
+        """Run `command`, hand over each line it writes as it comes, and fail if it does; `shown` names it then."""
 
     def start_detached(self, command: Sequence[str | Path], *, log: Path, keep: Sequence[int] = ()) -> int:
         """Start `command` in a session of its own, output in `log`, with the descriptors `keep`; return its pid."""
