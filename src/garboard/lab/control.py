@@ -1,9 +1,11 @@
 """Talking to a lab's supervisor: one request and one answer, each a line of JSON, over a socket of the file system."""
 
+import asyncio
 import json
 import os
 import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,3 +49,24 @@ def ask(control: Path, request: dict[str, Json], *, timeout_s: float = ANSWER_WI
         raise GarboardError(answer["error"], hint=answer.get("hint"), error_class=answer.get("class"))
     assert isinstance(answer, dict)
     return answer
+
+
+async def answer_one(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    dispatch: Callable[[dict[str, Json]], Awaitable[Json]],
+) -> None:
+    """Answer the one request of a connection; an error is an answer too."""
+    try:
+        answer = await dispatch(json.loads(await reader.readline()))
+    except GarboardError as error:
+        answer = {"error": error.message, "hint": error.hint, "class": error.error_class}
+    except Exception as error:  # noqa: BLE001  # a request must not end the supervisor, whatever is wrong with it
+        sys.stderr.write(f"request failed: {error!r}\n")
+        answer = {"error": f"the supervisor failed: {error!r}", "hint": "see its log", "class": "supervisor"}
+    try:
+        writer.write(json.dumps(answer).encode() + b"\n")
+        await writer.drain()
+        writer.close()
+    except OSError:
+        pass  # the asker has gone

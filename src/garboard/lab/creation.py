@@ -62,12 +62,14 @@ def _raise(
 ) -> Record:
     """Start the supervisor and the nodes and make a cluster of them."""
     is_cluster = order.lab.bootstrap is Bootstrap.KUBEADM
+    labs.report("starting the lab's supervisor")
     with measured(timings, "supervisor"):
         record = _start_supervisor(labs, record)
     bootstrap = labs.bootstrap(record, needs, order.yours)
     if is_cluster:
         bootstrap.check()
     keep_order(labs, order, needs)
+    labs.report(f"starting {len(order.lab.nodes)} nodes")
     with measured(timings, "nodes"):
         _start_nodes(labs, record.lab, content)
     for node in order.lab.nodes:

@@ -27,6 +27,8 @@ class ProcessId:
 
     pid: int
     started: int
+    # Numbers mean something within one process namespace and one run of the machine only.
+    namespace: str
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
@@ -35,11 +37,23 @@ class ProcessId:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             return None
-        return None if fields[0] in {"Z", "X"} else cls(pid, int(fields[19]))
+        return None if fields[0] in {"Z", "X"} else cls(pid, int(fields[19]), process_namespace())
 
     @property
     def is_alive(self) -> bool:
         return type(self).of(self.pid) == self
+
+    @property
+    def is_foreign(self) -> bool:
+        """It lives in another process namespace of this machine, where we cannot see it."""
+        ours, theirs = process_namespace().split("/"), self.namespace.split("/")
+        return ours[0] == theirs[0] and ours != theirs
+
+
+def process_namespace() -> str:
+    """Name the run of the machine and the process namespace that we are in."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,8 @@ class Record:
     @property
     def is_left_over(self) -> bool:
         """Nobody runs this lab, or whoever was making or removing it has died on the way."""
+        if self.creator.is_foreign:
+            return False  # a lab of a container that shares this folder: not ours to judge
         if self.stage is Stage.READY:
             return self.supervisor is None or not self.supervisor.is_alive
         return not self.creator.is_alive
@@ -135,7 +151,7 @@ def myself() -> ProcessId:
 
 
 def _process_as_json(process: ProcessId) -> Json:
-    return {"pid": process.pid, "started": process.started}
+    return {"pid": process.pid, "started": process.started, "namespace": process.namespace}
 
 
 def _process_from_json(document: Json) -> ProcessId | None:
@@ -144,4 +160,4 @@ def _process_from_json(document: Json) -> ProcessId | None:
     pid, started = document["pid"], document["started"]
     assert isinstance(pid, int)
     assert isinstance(started, int)
-    return ProcessId(pid, started)
+    return ProcessId(pid, started, str(document["namespace"]))

@@ -9,54 +9,25 @@ import json
 import os
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from garboard.documents import Json
 from garboard.errors import GarboardError
 from garboard.lab import network
 from garboard.lab.cgroups import LEAF, LabGroups
-from garboard.lab.control import short_path
+from garboard.lab.control import answer_one, short_path
 from garboard.lab.entering import JOIN_GROUPS, enter_command
 from garboard.lab.layout import LabFiles
 from garboard.lab.mounts import RootPlan, plan_mounts
 from garboard.lab.proxy import Backend, Proxy
 from garboard.lab.runtime import SOCKET
+from garboard.lab.services import Service, Services, Units
 from garboard.lab.topology import API_PORT, ENDPOINT_ADDRESS, Lab, Node, Role
-from garboard.lab.units import UNITS, Answer, Unit, UnitState, Verb, describe, unit_name
 
 READY_WITHIN_S = 20.0
 STOP_WITHIN_S = 10.0
-
-
-class Service(Protocol):
-    @property
-    def pid(self) -> int: ...
-    async def wait(self) -> int: ...
-    async def first_line(self, timeout_s: float) -> str: ...
-    def kill(self) -> None: ...
-
-
-class Services(Protocol):
-    """What the supervisor asks of the machine; the module `garboard.host.services` satisfies it."""
-
-    async def start_service(self, command: Sequence[str], *, log: Path, stdin: bytes | None = None) -> Service: ...
-    async def run_briefly(self, command: Sequence[str], stdin: str = "") -> tuple[int, str]: ...
-    def child_of(self, pid: int) -> int | None: ...
-    def send_signal(self, pid: int, number: int) -> bool: ...
-
-
-@dataclass(slots=True)
-class RunningUnit:
-    """A unit of a node that is meant to run, and the task that keeps it running."""
-
-    unit: Unit
-    state: UnitState
-    door: Service | None = None
-    keeper: asyncio.Task[None] | None = None
 
 
 @dataclass(slots=True)
@@ -64,7 +35,7 @@ class RunningNode:
     node: Node
     first: Service
     pid: int
-    units: dict[str, RunningUnit] = field(default_factory=dict)
+    units: Units | None = None
     server: asyncio.Server | None = None
     is_plugged: bool = False
 
@@ -122,7 +93,7 @@ class Supervisor:
     # --- requests ---------------------------------------------------------------------------------------------------
 
     async def _serve_control(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await _answer_one(reader, writer, self._dispatch)
+        await answer_one(reader, writer, self._dispatch)
 
     async def _dispatch(self, request: dict[str, Json]) -> Json:
         handler = self._handlers.get(str(request.get("do")))
@@ -146,8 +117,7 @@ class Supervisor:
         }
 
     def _node_status(self, running: RunningNode) -> Json:
-        units: dict[str, Json] = {name: unit.state.word for name, unit in running.units.items()}
-        return {"pid": running.pid, "units": units}
+        return {"pid": running.pid, "units": running.units.words() if running.units else {}}
 
     async def _start_node(self, request: dict[str, Json]) -> Json:
         document = request["lab"]
@@ -164,8 +134,9 @@ class Supervisor:
         return {}
 
     async def _unit(self, request: dict[str, Json]) -> Json:
-        running = self._running(str(request["node"]))
-        answer = await self._systemctl(running, [str(request["verb"]), str(request["unit"])])
+        units = self._running(str(request["node"])).units
+        assert units is not None
+        answer = await units.systemctl([str(request["verb"]), str(request["unit"])])
         return {"text": answer.text, "status": answer.status}
 
     async def _partition(self, request: dict[str, Json]) -> Json:
@@ -200,13 +171,13 @@ class Supervisor:
         try:
             await self._plug(running)
             files = self.setting.files.node(node.name)
+            running.units = units = self._units(running)
             files.socket.unlink(missing_ok=True)
             with short_path(files.socket) as path:
-                running.server = await asyncio.start_unix_server(self._node_server(running), path)
-            running.units = {name: RunningUnit(unit, UnitState()) for name, unit in UNITS.items()}
-            self._start_unit(running, running.units["containerd"])
+                running.server = await asyncio.start_unix_server(self._node_server(units), path)
+            units.start("containerd")
             if (files.var / "lib/kubelet/config.yaml").exists():
-                self._start_unit(running, running.units["kubelet"])
+                units.start("kubelet")
             await self._wait_for_runtime(running)
         except BaseException:
             await self._end_node(running)
@@ -273,9 +244,8 @@ class Supervisor:
         backend = self.proxy.backends.pop(running.node.name, None)
         if backend:
             backend.take_down()
-        for unit in running.units.values():
-            if unit.keeper:
-                unit.keeper.cancel()
+        if running.units:
+            running.units.forget()
         if running.server:
             running.server.close()
         self.services.send_signal(running.pid, signal.SIGKILL)
@@ -285,89 +255,23 @@ class Supervisor:
             while self.setting.groups.remove(running.node.name):
                 await asyncio.sleep(0.02)
 
-    # --- units ------------------------------------------------------------------------------------------------------
+    def _units(self, running: RunningNode) -> Units:
+        groups, files = self.setting.groups.entry_files(running.node.name), self.setting.files.node(running.node.name)
+        return Units(
+            self.services, lambda script: enter_command(running.pid, groups, ["/bin/sh", "-c", script]), files.log
+        )
 
-    def _node_server(
-        self, running: RunningNode
-    ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    def _node_server(self, units: Units) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
         async def dispatch(request: dict[str, Json]) -> Json:
             arguments = request["arguments"]
             assert isinstance(arguments, list)
-            answer = await self._systemctl(running, [str(each) for each in arguments])
+            answer = await units.systemctl([str(each) for each in arguments])
             return {"text": answer.text, "status": answer.status}
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await _answer_one(reader, writer, dispatch)
+            await answer_one(reader, writer, dispatch)
 
         return serve
-
-    async def _systemctl(self, running: RunningNode, arguments: list[str]) -> Answer:
-        words = [each for each in arguments if not each.startswith("-")]
-        if not words or words[0] in {"daemon-reload", "reset-failed"}:
-            return Answer("")
-        if words[0] not in set(Verb) or len(words) < 2:
-            return Answer(f"Unknown command verb {words[0]}.\n", 1)
-        verb, name = Verb(words[0]), unit_name(words[1])
-        unit = running.units.get(name)
-        if unit is None or verb in {Verb.IS_ACTIVE, Verb.IS_ENABLED, Verb.STATUS}:
-            return describe(name, verb, unit.state if unit else None)
-        await self._change_unit(running, unit, verb, now="--now" in arguments)
-        return Answer("")
-
-    async def _change_unit(self, running: RunningNode, unit: RunningUnit, verb: Verb, *, now: bool) -> None:
-        if verb in {Verb.ENABLE, Verb.DISABLE}:
-            unit.state = replace(unit.state, enabled=verb is Verb.ENABLE)
-            verb = Verb.START if verb is Verb.ENABLE else Verb.STOP
-            if not now:
-                return
-        if verb in {Verb.STOP, Verb.RESTART}:
-            await self._stop_unit(unit)
-        if verb in {Verb.START, Verb.RESTART} and not unit.state.wanted:
-            self._start_unit(running, unit)
-            # As systemd does for a simple service: the call returns once the program runs.
-            while unit.state.wanted and unit.state.pid is None:
-                await asyncio.sleep(0.01)
-
-    def _start_unit(self, running: RunningNode, unit: RunningUnit) -> None:
-        unit.state = replace(unit.state, wanted=True)
-        unit.keeper = asyncio.get_running_loop().create_task(self._keep_unit(running, unit))
-
-    async def _keep_unit(self, running: RunningNode, unit: RunningUnit) -> None:
-        node = running.node.name
-        command = enter_command(running.pid, self.setting.groups.entry_files(node), ["/bin/sh", "-c", unit.unit.script])
-        log = self.setting.files.node(node).log(unit.unit.name)
-        while True:
-            unit.door = await self.services.start_service(command, log=log)
-            pid = await self._inner_pid(unit.door)
-            unit.state = replace(unit.state, pid=pid)
-            await unit.door.wait()
-            unit.state = replace(unit.state, pid=None)
-            await asyncio.sleep(unit.unit.restart_after_s)
-
-    async def _inner_pid(self, door: Service) -> int | None:
-        """Return the process behind nsenter, which forks to enter a process namespace; None if it ended at once."""
-        ended = asyncio.ensure_future(door.wait())
-        try:
-            while not ended.done():
-                if pid := self.services.child_of(door.pid):
-                    return pid
-                await asyncio.sleep(0.01)
-        finally:
-            ended.cancel()
-        return None
-
-    async def _stop_unit(self, unit: RunningUnit) -> None:
-        if unit.keeper:
-            unit.keeper.cancel()
-        state, unit.state = unit.state, replace(unit.state, wanted=False, pid=None)
-        if state.pid is None or unit.door is None:
-            return
-        self.services.send_signal(state.pid, signal.SIGTERM)
-        try:
-            async with asyncio.timeout(STOP_WITHIN_S):
-                await unit.door.wait()
-        except TimeoutError:
-            self.services.send_signal(state.pid, signal.SIGKILL)
 
     # --- the machine ------------------------------------------------------------------------------------------------
 
@@ -397,25 +301,3 @@ async def _answers(path: str) -> bool:
         return False
     writer.close()
     return True
-
-
-async def _answer_one(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    dispatch: Callable[[dict[str, Json]], Awaitable[Json]],
-) -> None:
-    """Answer the one request of a connection; an error is an answer too."""
-    try:
-        request = json.loads(await reader.readline())
-        answer = await dispatch(request)
-    except GarboardError as error:
-        answer = {"error": error.message, "hint": error.hint, "class": error.error_class}
-    except Exception as error:  # noqa: BLE001  # a request must not end the supervisor, whatever is wrong with it
-        sys.stderr.write(f"request failed: {error!r}\n")
-        answer = {"error": f"the supervisor failed: {error!r}", "class": "supervisor"}
-    try:
-        writer.write(json.dumps(answer).encode() + b"\n")
-        await writer.drain()
-        writer.close()
-    except OSError:
-        pass  # the asker has gone
