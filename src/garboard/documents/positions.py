@@ -40,6 +40,8 @@ class _PositionBuilder(TreeBuilder):
         super().__init__()
         self.entries: dict[int, dict[str | int, _Entry]] = {}
         self.root: Position | None = None
+        self.repeated: list[tuple[str, Position]] = []
+        self._written: set[tuple[int, str]] = set()
         self._kept: list[Json] = []  # an identity must not be used twice
 
     def start(self, event: CollectionStartEvent) -> None:
@@ -56,8 +58,16 @@ class _PositionBuilder(TreeBuilder):
         elif frame.key is not MERGE:
             key = _position(frame.key_event) if frame.is_map and frame.key_event else None
             name = frame.key if frame.is_map else len(frame.container)
+            if isinstance(name, str) and key is not None:
+                self._note_name(id(frame.container), name, key)
             self._entries_of(frame.container)[name] = _Entry(key, _position(event), value)
         super()._attach(value, event)
+
+    def _note_name(self, container: int, name: str, key: Position) -> None:
+        """Note a key that the mapping itself spells out; one that came by `<<` may be overridden and is not noted."""
+        if (container, name) in self._written:
+            self.repeated.append((name, key))
+        self._written.add((container, name))
 
     def _merge_one(self, member: dict[str, Json]) -> None:
         super()._merge_one(member)
@@ -86,6 +96,10 @@ class Positions:
         """Return where the last key of `path` stands; list elements have none."""
         entry = self._find(path)
         return self._in_file(entry.key) if entry else None
+
+    def repeated_keys(self) -> tuple[tuple[str, Position], ...]:
+        """Return the keys that a mapping spells out again, with the place of each repetition."""
+        return tuple((name, Position(at.line + self._lines_before, at.column)) for name, at in self._builder.repeated)
 
     def _find(self, path: DocumentPath) -> _Entry | None:
         entry = None

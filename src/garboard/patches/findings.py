@@ -1,6 +1,6 @@
 """What a careful reader would object to in a patch: the same value for lint, for strict mode and for warnings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,7 +15,20 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that a finding speaks of, such as the patch that loses to this one."""
+
+    file: str
+    position: Position
+    message: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.position.line}:{self.position.column}"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One objection, at one place of one patch file."""
 
@@ -25,10 +38,19 @@ class Finding:
     message: str
     hint: str | None = None
     severity: Severity = Severity.ERROR
+    related: tuple[Related, ...] = ()
 
     @property
     def where(self) -> str:
         return f"{self.file}:{self.position.line}:{self.position.column}"
+
+
+def in_reading_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by file and place, each once."""
+    return sorted(
+        dict.fromkeys(findings),
+        key=lambda each: (each.file, each.position.line, each.position.column, each.error_class, each.message),
+    )
 
 
 class PatchRefused(PatchFailed):
@@ -46,8 +68,8 @@ class PatchRefused(PatchFailed):
         self.findings = tuple(findings)
 
 
-def refuse_errors(findings: Sequence[Finding]) -> None:
-    """Raise if any finding is an error."""
-    errors = [each for each in findings if each.severity is Severity.ERROR]
+def refuse_errors(findings: Iterable[Finding]) -> None:
+    """Raise if any finding is an error; one that came up for several objects is told once."""
+    errors = [each for each in dict.fromkeys(findings) if each.severity is Severity.ERROR]
     if errors:
         raise PatchRefused(errors)

@@ -1,5 +1,6 @@
 """One patch as a value: what it says, of which type it is, and where it was written."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -46,6 +47,15 @@ class Source:
             if found is not None:
                 return found
         return Position(self.line, 1)
+
+    def value_position(self, at: DocumentPath) -> Position:
+        """Return the line and column of the value at `at`, which need not be where its key stands."""
+        return self._positions.value(at) or self.position(at)
+
+    @property
+    def repeated_keys(self) -> Sequence[tuple[str, Position]]:
+        """The keys that stand a second time in one mapping, where only the last one counts."""
+        return self._positions.repeated_keys()
 
     def where(self, at: DocumentPath = ()) -> str:
         position = self.position(at)

@@ -5,6 +5,7 @@ lists, and a path that was right when a patch ran may be wrong when the next one
 alive, so an identity is never used twice.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -102,6 +103,11 @@ class Trace:
 
     def writes(self, container: Container, member: Member) -> tuple[Write, ...]:
         return tuple(self._writes.get((id(container), member), ()))
+
+    def written(self) -> Iterator[tuple[Birth | None, Member, tuple[Write, ...]]]:
+        """Yield every member that was written, with the birth of its container and its writes, first to last."""
+        for (owner, member), writes in self._writes.items():
+            yield self._births.get(owner), member, tuple(writes)
 
     def members(self, container: Container) -> tuple[Member, ...]:
         """Return every member of `container` that a patch wrote, in the order of first writing."""

@@ -120,9 +120,13 @@ def _files_of(path: str) -> Iterator[str]:
 
 def read_patches(directory: str, schema: Schema, node: NodeFacts) -> PatchSet:
     """Read a patch directory: kubeadm's, or a tree of layers if it holds the marker."""
+    return read_patch_tree(patch_files(directory), schema, node)
+
+
+def patch_files(directory: str) -> list[PatchFile]:
+    """Return the files of a patch directory, not yet read."""
     root = Path(directory)
-    files = [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
-    return read_patch_tree(files, schema, node)
+    return [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
 
 
 def read_single_patch(path: str, type_: PatchType) -> Patch:

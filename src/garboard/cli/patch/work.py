@@ -28,9 +28,9 @@ from garboard.model import KubernetesVersion
 from garboard.patches import (
     Applied,
     Entry,
-    Finding,
     IgnoredFile,
     NodeFacts,
+    PatchChecks,
     PatchType,
     Severity,
     find_target,
@@ -39,6 +39,7 @@ from garboard.patches import (
     read_patch_set,
     refuse_errors,
     unmatched,
+    unused_entry,
 )
 from garboard.schema import Schema, load_schema
 
@@ -130,10 +131,12 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
         return _converted(request)
     patch = read_single_patch(request.patch_file, type_)
     documents = []
+    checks = PatchChecks(schema)
     for original in read_many(request.originals):
         is_strategic = type_ is PatchType.STRATEGIC
         shape = shape_for(schema, request.kind, original.value, is_required=is_strategic, is_compat=request.compat)
-        documents.append(Patched(original, patch_object(original.value, [patch], shape, is_watched=is_watched)))
+        applied = patch_object(original.value, [patch], shape, is_watched=is_watched, checks=checks)
+        documents.append(Patched(original, applied))
     return Outcome(tuple(documents))
 
 
@@ -163,19 +166,17 @@ def _with_patch_set(request: Request, schema: Schema, is_watched: bool) -> Outco
     )
     documents: list[Patched] = []
     matched: list[Entry] = []
+    checks = PatchChecks(schema)
     for original in read_many(request.originals):
         entries = patches.for_object(original.value)
         matched += entries
         mine = [patch for entry in entries for patch in entry.patches]
         shape = shape_for(schema, request.kind, original.value)
-        documents.append(Patched(original, patch_object(original.value, mine, shape, is_watched=is_watched)))
+        applied = patch_object(original.value, mine, shape, is_watched=is_watched, checks=checks)
+        documents.append(Patched(original, applied))
     if not request.compat:
-        refuse_errors([_unused(request.patch_set, entry) for entry in unmatched(patches, matched)])
+        refuse_errors([unused_entry(request.patch_set, entry) for entry in unmatched(patches, matched)])
     return Outcome(tuple(documents))
-
-
-def _unused(source: str, entry: Entry) -> Finding:
-    return Finding(source, entry.position, "zero-match", f"the patches of {entry.file} select no object")
 
 
 def report(outcome: Outcome, request: Request) -> None:
