@@ -101,13 +101,14 @@ def _start(
     not_before = request.not_before or (signer.not_valid_before_utc if signer else None)
     assert not_before is not None, "a self-signed certificate says when it starts"
     try:
-        return x509.CertificateBuilder(
-            issuer_name=issuer,
-            subject_name=subject,
-            public_key=public_key,
-            serial_number=keys.serial_number(),
-            not_valid_before=not_before.replace(microsecond=0),
-            not_valid_after=request.not_after.replace(microsecond=0),
+        return (
+            x509.CertificateBuilder()
+            .issuer_name(issuer)
+            .subject_name(subject)
+            .public_key(public_key)
+            .serial_number(keys.serial_number())
+            .not_valid_before(not_before.replace(microsecond=0))
+            .not_valid_after(request.not_after.replace(microsecond=0))
         )
     except ValueError as error:
         raise InvalidValue(

@@ -1,0 +1,245 @@
+"""The five kubeconfigs of a control-plane node as data, and what to do about the ones that are already there."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography import x509
+
+from garboard.errors import BadDocument, GarboardError
+from garboard.pki.chain import read_certificates
+from garboard.pki.decide import Decision, Issue, Keep, Refuse
+from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf, make_csr
+from garboard.pki.keys import KeySource, private_key_pem
+from garboard.pki.kubeconfig import BearerToken, ClientCertificate, CurrentContext, Kubeconfig, read_kubeconfig
+from garboard.pki.spec import CLIENT_AUTH, CertRequest, PkiInputs
+from garboard.pki.store import SECRET_MODE, Folder, NewFile, Unreadable, csr_file
+
+
+class Server(enum.Enum):
+    """Which API server a kubeconfig names."""
+
+    LOCAL = "local"  # the one on this node
+    SHARED = "shared"  # the control plane endpoint, where there is one
+
+    def url(self, inputs: PkiInputs) -> str:
+        return inputs.local_url if self is Server.LOCAL else inputs.control_plane_url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeconfigSpec:
+    """One kubeconfig of a control-plane node; `name` is its phase, `summary` what its certificate is called."""
+
+    name: str
+    file_name: str
+    user: str  # {node} stands for the name of the node
+    organizations: tuple[str, ...] = ()
+    server: Server
+    summary: str = ""
+    is_renewable: bool = True
+
+    def user_name(self, inputs: PkiInputs) -> str:
+        return self.user.format(node=inputs.node_name)
+
+    def request(self, inputs: PkiInputs, started_at: datetime) -> CertRequest:
+        """Return what the embedded certificate shall say; it starts when the CA does."""
+        return client_request(
+            self.user_name(inputs), self.organizations, not_after=started_at + inputs.certificate_validity
+        )
+
+
+# In the order of the phases below `kubeconfig`.
+KUBECONFIGS = (
+    KubeconfigSpec(
+        name="admin",
+        file_name="admin.conf",
+        user="kubernetes-admin",
+        organizations=("kubeadm:cluster-admins",),
+        server=Server.SHARED,
+        summary="certificate embedded in the kubeconfig file for the admin to use and for kubeadm itself",
+    ),
+    KubeconfigSpec(
+        name="super-admin",
+        file_name="super-admin.conf",
+        user="kubernetes-super-admin",
+        organizations=("system:masters",),
+        server=Server.SHARED,
+        summary="certificate embedded in the kubeconfig file for the super-admin",
+    ),
+    KubeconfigSpec(
+        name="kubelet",
+        file_name="kubelet.conf",
+        user="system:node:{node}",
+        organizations=("system:nodes",),
+        # A kubelet must not be newer than its API server, so it speaks to the one beside it (KEP-4471).
+        server=Server.LOCAL,
+        is_renewable=False,  # the kubelet renews its own
+    ),
+    KubeconfigSpec(
+        name="controller-manager",
+        file_name="controller-manager.conf",
+        user="system:kube-controller-manager",
+        server=Server.LOCAL,
+        summary="certificate embedded in the kubeconfig file for the controller manager to use",
+    ),
+    KubeconfigSpec(
+        name="scheduler",
+        file_name="scheduler.conf",
+        user="system:kube-scheduler",
+        server=Server.LOCAL,
+        summary="certificate embedded in the kubeconfig file for the scheduler manager to use",
+    ),
+)
+
+# With an external CA the kubelet's kubeconfig is compared with the shared endpoint, unlike the one init writes.
+_EXTERNAL_CA_CHECKS = (
+    ("controller-manager.conf", Server.LOCAL),
+    ("scheduler.conf", Server.LOCAL),
+    ("admin.conf", Server.SHARED),
+    ("super-admin.conf", Server.SHARED),
+    ("kubelet.conf", Server.SHARED),
+)
+
+
+def client_request(user: str, organizations: tuple[str, ...], *, not_after: datetime) -> CertRequest:
+    """Return what a client certificate for `user` shall say."""
+    return CertRequest(common_name=user, organizations=organizations, usages=(CLIENT_AUTH,), not_after=not_after)
+
+
+def issue_kubeconfig(
+    request: CertRequest, server: str, inputs: PkiInputs, ca: IssuedPair, keys: KeySource
+) -> Kubeconfig:
+    """Return a kubeconfig with a new client certificate signed by `ca`."""
+    pair = issue_leaf(request, ca, inputs.key_algorithm, keys)
+    return Kubeconfig(
+        cluster_name=inputs.cluster_name,
+        server=server,
+        user_name=request.common_name,
+        ca=certificate_pem(ca.certificate),
+        credential=ClientCertificate(certificate_pem(pair.certificate), private_key_pem(pair.key)),
+    )
+
+
+def token_kubeconfig(user: str, token: str, inputs: PkiInputs, ca: x509.Certificate) -> Kubeconfig:
+    """Return a kubeconfig that authenticates with a bearer token."""
+    return Kubeconfig(
+        cluster_name=inputs.cluster_name,
+        server=inputs.control_plane_url,
+        user_name=user,
+        ca=certificate_pem(ca),
+        credential=BearerToken(token),
+    )
+
+
+def kubeconfig_file(
+    spec: KubeconfigSpec, inputs: PkiInputs, ca: IssuedPair, keys: KeySource, started_at: datetime
+) -> NewFile:
+    """Return one of the five files with a new credential."""
+    request = spec.request(inputs, started_at)
+    document = issue_kubeconfig(request, spec.server.url(inputs), inputs, ca, keys)
+    return NewFile(spec.file_name, document.to_bytes(), SECRET_MODE)
+
+
+def unsigned_kubeconfig_files(
+    spec: KubeconfigSpec, inputs: PkiInputs, keys: KeySource, started_at: datetime
+) -> tuple[NewFile, ...]:
+    """Return a kubeconfig with a key but no certificates, and the signing request for it.
+
+    The server is the shared endpoint for the kubelet too: that is how kubeadm writes it here, unlike in init.
+    """
+    request = spec.request(inputs, started_at)
+    key = keys.private_key(inputs.key_algorithm)
+    document = Kubeconfig(
+        cluster_name=inputs.cluster_name,
+        server=inputs.control_plane_url if spec.name == "kubelet" else spec.server.url(inputs),
+        user_name=request.common_name,
+        ca=b"",
+        credential=ClientCertificate(b"", private_key_pem(key)),
+    )
+    return (
+        NewFile(spec.file_name, document.to_bytes(), SECRET_MODE),
+        csr_file(spec.file_name, make_csr(request, key)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedKubeconfig:
+    """A kubeconfig that is there; `trusted` are the CA certificates of its cluster, none when they cannot be read."""
+
+    path: str
+    current: CurrentContext | Unreadable
+    trusted: tuple[x509.Certificate, ...] = ()
+
+    def problem(self, ca: tuple[x509.Certificate, ...]) -> str | None:
+        """Say why the file cannot be used with the CA certificates `ca`, if it cannot."""
+        if isinstance(self.current, Unreadable):
+            return self.current.reason
+        if not self.trusted:
+            return f'the kubeconfig file "{self.path}" contains an invalid CA cert'
+        if self.trusted[0] in ca:
+            return None
+        return (
+            f'a kubeconfig file "{self.path}" exists but does not contain a trusted CA '
+            f"in its current context's cluster. Total CA certificates found: {len(self.trusted)}"
+        )
+
+    def server_warning(self, expected: str) -> tuple[str, ...]:
+        if isinstance(self.current, Unreadable) or self.current.server == expected:
+            return ()
+        warning = (
+            f'a kubeconfig file "{self.path}" exists already but has an unexpected API Server URL: '
+            f"expected: {expected}, got: {self.current.server}"
+        )
+        return (warning,)
+
+
+def observe_kubeconfig(folder: Folder, file_name: str) -> ObservedKubeconfig | None:
+    """Read a kubeconfig of `folder`, and the file that it names for its CA when it embeds none."""
+    path = folder.path_of(file_name)
+    data = folder.read(file_name)
+    if data is None:
+        return None
+    try:
+        current = read_kubeconfig(data, path)
+        embedded = current.ca.strip()
+    except BadDocument as error:
+        return ObservedKubeconfig(path, Unreadable(error.message))
+    try:
+        linked = folder.read(current.ca_path) if current.ca_path and not embedded else None
+        return ObservedKubeconfig(path, current, read_certificates((linked or embedded).strip()))
+    except GarboardError:
+        return ObservedKubeconfig(path, current)
+
+
+def decide_kubeconfig(
+    spec: KubeconfigSpec, found: ObservedKubeconfig | None, inputs: PkiInputs, ca: tuple[x509.Certificate, ...]
+) -> Decision:
+    """Decide about one file as its init phase does: one that trusts the CA is kept, whatever else it says."""
+    if found is None:
+        return Issue(spec.file_name)
+    if problem := found.problem(ca):
+        return Refuse(spec.file_name, problem)
+    message = f'Using existing kubeconfig file: "{found.path}"'
+    return Keep(spec.file_name, message, found.server_warning(spec.server.url(inputs)))
+
+
+def decide_with_external_ca(
+    found: Mapping[str, ObservedKubeconfig | None], inputs: PkiInputs, ca: tuple[x509.Certificate, ...]
+) -> tuple[Decision, ...]:
+    """Decide about the five files when the CA's key is elsewhere: all must be there, because none can be made."""
+    return tuple(_decide_provided(name, server, found.get(name), inputs, ca) for name, server in _EXTERNAL_CA_CHECKS)
+
+
+def _decide_provided(
+    name: str,
+    server: Server,
+    found: ObservedKubeconfig | None,
+    inputs: PkiInputs,
+    ca: tuple[x509.Certificate, ...],
+) -> Decision:
+    problem = found.problem(ca) if found else "there is no such file"
+    if problem or found is None:
+        return Refuse(name, f"the {name} file does not exist or it is not valid: {problem}")
+    message = f"External CA mode: Using user provided {name}"
+    return Keep(name, message, found.server_warning(server.url(inputs)))
