@@ -4,5 +4,6 @@ What to do with the machine is decided elsewhere; this package carries it out an
 """
 
 from garboard.host.files import list_tree, make_folder, read_file, write_file
+from garboard.host.folder import HostFolder
 
-__all__ = ["list_tree", "make_folder", "read_file", "write_file"]
+__all__ = ["HostFolder", "list_tree", "make_folder", "read_file", "write_file"]

@@ -1,6 +1,5 @@
-"""The five kubeconfigs of a control-plane node as data, and what to do about the ones that are already there."""
+"""Kubeconfigs of a control-plane node: making them, and what to do about the ones that are already there."""
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,84 +12,9 @@ from garboard.pki.decide import Decision, Issue, Keep, Refuse
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf, make_csr
 from garboard.pki.keys import KeySource, private_key_pem
 from garboard.pki.kubeconfig import BearerToken, ClientCertificate, CurrentContext, Kubeconfig, read_kubeconfig
-from garboard.pki.spec import CLIENT_AUTH, CertRequest, PkiInputs
+from garboard.pki.kubeconfig_spec import KubeconfigSpec, Server
+from garboard.pki.spec import CertRequest, KeyAlgorithm, PkiInputs
 from garboard.pki.store import SECRET_MODE, Folder, NewFile, Unreadable, csr_file
-
-
-class Server(enum.Enum):
-    """Which API server a kubeconfig names."""
-
-    LOCAL = "local"  # the one on this node
-    SHARED = "shared"  # the control plane endpoint, where there is one
-
-    def url(self, inputs: PkiInputs) -> str:
-        return inputs.local_url if self is Server.LOCAL else inputs.control_plane_url
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeconfigSpec:
-    """One kubeconfig of a control-plane node; `name` is its phase, `summary` what its certificate is called."""
-
-    name: str
-    file_name: str
-    user: str  # {node} stands for the name of the node
-    organizations: tuple[str, ...] = ()
-    server: Server
-    summary: str = ""
-    is_renewable: bool = True
-
-    def user_name(self, inputs: PkiInputs) -> str:
-        return self.user.format(node=inputs.node_name)
-
-    def request(self, inputs: PkiInputs, started_at: datetime) -> CertRequest:
-        """Return what the embedded certificate shall say; it starts when the CA does."""
-        return client_request(
-            self.user_name(inputs), self.organizations, not_after=started_at + inputs.certificate_validity
-        )
-
-
-# In the order of the phases below `kubeconfig`.
-KUBECONFIGS = (
-    KubeconfigSpec(
-        name="admin",
-        file_name="admin.conf",
-        user="kubernetes-admin",
-        organizations=("kubeadm:cluster-admins",),
-        server=Server.SHARED,
-        summary="certificate embedded in the kubeconfig file for the admin to use and for kubeadm itself",
-    ),
-    KubeconfigSpec(
-        name="super-admin",
-        file_name="super-admin.conf",
-        user="kubernetes-super-admin",
-        organizations=("system:masters",),
-        server=Server.SHARED,
-        summary="certificate embedded in the kubeconfig file for the super-admin",
-    ),
-    KubeconfigSpec(
-        name="kubelet",
-        file_name="kubelet.conf",
-        user="system:node:{node}",
-        organizations=("system:nodes",),
-        # A kubelet must not be newer than its API server, so it speaks to the one beside it (KEP-4471).
-        server=Server.LOCAL,
-        is_renewable=False,  # the kubelet renews its own
-    ),
-    KubeconfigSpec(
-        name="controller-manager",
-        file_name="controller-manager.conf",
-        user="system:kube-controller-manager",
-        server=Server.LOCAL,
-        summary="certificate embedded in the kubeconfig file for the controller manager to use",
-    ),
-    KubeconfigSpec(
-        name="scheduler",
-        file_name="scheduler.conf",
-        user="system:kube-scheduler",
-        server=Server.LOCAL,
-        summary="certificate embedded in the kubeconfig file for the scheduler manager to use",
-    ),
-)
 
 # With an external CA the kubelet's kubeconfig is compared with the shared endpoint, unlike the one init writes.
 _EXTERNAL_CA_CHECKS = (
@@ -102,30 +26,33 @@ _EXTERNAL_CA_CHECKS = (
 )
 
 
-def client_request(user: str, organizations: tuple[str, ...], *, not_after: datetime) -> CertRequest:
-    """Return what a client certificate for `user` shall say."""
-    return CertRequest(common_name=user, organizations=organizations, usages=(CLIENT_AUTH,), not_after=not_after)
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """How a kubeconfig calls its cluster, and where it finds it."""
+
+    name: str
+    server: str
 
 
 def issue_kubeconfig(
-    request: CertRequest, server: str, inputs: PkiInputs, ca: IssuedPair, keys: KeySource
+    request: CertRequest, cluster: Cluster, ca: IssuedPair, algorithm: KeyAlgorithm, keys: KeySource
 ) -> Kubeconfig:
     """Return a kubeconfig with a new client certificate signed by `ca`."""
-    pair = issue_leaf(request, ca, inputs.key_algorithm, keys)
+    pair = issue_leaf(request, ca, algorithm, keys)
     return Kubeconfig(
-        cluster_name=inputs.cluster_name,
-        server=server,
+        cluster_name=cluster.name,
+        server=cluster.server,
         user_name=request.common_name,
         ca=certificate_pem(ca.certificate),
         credential=ClientCertificate(certificate_pem(pair.certificate), private_key_pem(pair.key)),
     )
 
 
-def token_kubeconfig(user: str, token: str, inputs: PkiInputs, ca: x509.Certificate) -> Kubeconfig:
+def token_kubeconfig(user: str, token: str, cluster: Cluster, ca: x509.Certificate) -> Kubeconfig:
     """Return a kubeconfig that authenticates with a bearer token."""
     return Kubeconfig(
-        cluster_name=inputs.cluster_name,
-        server=inputs.control_plane_url,
+        cluster_name=cluster.name,
+        server=cluster.server,
         user_name=user,
         ca=certificate_pem(ca),
         credential=BearerToken(token),
@@ -137,7 +64,8 @@ def kubeconfig_file(
 ) -> NewFile:
     """Return one of the five files with a new credential."""
     request = spec.request(inputs, started_at)
-    document = issue_kubeconfig(request, spec.server.url(inputs), inputs, ca, keys)
+    cluster = Cluster(inputs.cluster_name, spec.server.url(inputs))
+    document = issue_kubeconfig(request, cluster, ca, inputs.key_algorithm, keys)
     return NewFile(spec.file_name, document.to_bytes(), SECRET_MODE)
 
 

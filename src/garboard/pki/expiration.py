@@ -9,8 +9,9 @@ from cryptography import x509
 from garboard.documents import Json
 from garboard.errors import GarboardError
 from garboard.pki.chain import read_certificates
-from garboard.pki.credentials import KUBECONFIGS, KubeconfigSpec, ObservedKubeconfig
+from garboard.pki.credentials import ObservedKubeconfig
 from garboard.pki.external import authority_state
+from garboard.pki.kubeconfig_spec import KUBECONFIGS, KubeconfigSpec
 from garboard.pki.spec import CertSpec, certificate, expected_certificates
 from garboard.pki.store import ObservedPairs, Unreadable
 

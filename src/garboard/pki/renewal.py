@@ -1,7 +1,7 @@
 """Renewing certificates: what each one says is taken from the certificate itself, never from the configuration."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from cryptography import x509
@@ -9,12 +9,12 @@ from cryptography.x509.oid import NameOID
 
 from garboard.errors import GarboardError, InvalidValue
 from garboard.pki.chain import is_authority, names_of
-from garboard.pki.credentials import KUBECONFIGS
 from garboard.pki.expiration import ObservedNode, embedded_certificate, is_externally_managed
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf
 from garboard.pki.keys import KeySource, private_key_pem
 from garboard.pki.kubeconfig import ClientCertificate, CurrentContext
-from garboard.pki.spec import BACKDATE, CertRequest, KeyAlgorithm, PkiInputs, certificate, expected_certificates
+from garboard.pki.kubeconfig_spec import KUBECONFIGS
+from garboard.pki.spec import BACKDATE, CertRequest, KeyAlgorithm, certificate, expected_certificates
 from garboard.pki.store import SECRET_MODE, NewFile, pair_files
 
 # The usages that Go knows by name; a renewed certificate loses any other, as with kubeadm.
@@ -100,14 +100,14 @@ def renewable(name: str) -> Renewable:
 
 
 def decide_renewal(
-    target: Renewable, observed: ObservedNode, inputs: PkiInputs, started_at: datetime
+    target: Renewable, observed: ObservedNode, validity: timedelta, started_at: datetime
 ) -> RenewalDecision:
     """Decide about one certificate: renewal does not ask whether it is due."""
     if not _is_there(target, observed):
         return Missing(target)
     if is_externally_managed(target.ca, observed, started_at):
         return External(target)
-    return Renew(target, renewal_request(_existing(target, observed), inputs, started_at))
+    return Renew(target, renewal_request(_existing(target, observed), validity, started_at))
 
 
 def _is_there(target: Renewable, observed: ObservedNode) -> bool:
@@ -131,7 +131,7 @@ def _existing(target: Renewable, observed: ObservedNode) -> x509.Certificate:
     return pair.certificate
 
 
-def renewal_request(existing: x509.Certificate, inputs: PkiInputs, started_at: datetime) -> CertRequest:
+def renewal_request(existing: x509.Certificate, validity: timedelta, started_at: datetime) -> CertRequest:
     """Return a request for the same subject, names and usages as `existing`, with new times."""
     subject = existing.subject
     common_names = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
@@ -141,7 +141,7 @@ def renewal_request(existing: x509.Certificate, inputs: PkiInputs, started_at: d
         usages=_usages(existing),
         alt_names=names_of(existing),
         not_before=started_at - BACKDATE,
-        not_after=started_at + inputs.certificate_validity,
+        not_after=started_at + validity,
     )
 
 

@@ -19,6 +19,9 @@ CLIENT_AUTH = "1.3.6.1.5.5.7.3.2"
 # A node whose clock runs behind ours would refuse a certificate that starts now.
 BACKDATE = timedelta(minutes=5)
 
+CERTIFICATE_VALIDITY = timedelta(hours=8760)
+CA_CERTIFICATE_VALIDITY = timedelta(hours=87600)
+
 
 class KeyAlgorithm(enum.Enum):
     """The algorithms of `encryptionAlgorithm`."""
@@ -54,8 +57,8 @@ class PkiInputs:
     etcd_peer_cert_sans: tuple[str, ...] = ()
     has_external_etcd: bool = False
     key_algorithm: KeyAlgorithm = KeyAlgorithm.RSA_2048
-    certificate_validity: timedelta = timedelta(hours=8760)
-    ca_certificate_validity: timedelta = timedelta(hours=87600)
+    certificate_validity: timedelta = CERTIFICATE_VALIDITY
+    ca_certificate_validity: timedelta = CA_CERTIFICATE_VALIDITY
 
     @property
     def local_url(self) -> str:
