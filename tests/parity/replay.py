@@ -8,7 +8,7 @@ from cryptography import x509
 
 from garboard.pki import KeyAlgorithm, PkiInputs, certificate
 from garboard.pki.chain import read_certificates
-from garboard.pki.issue import IssuedPair, certificate_pem, issue_ca, issue_leaf
+from garboard.pki.issue import IssuedPair, certificate_pem, issue_certificate
 from garboard.pki.keys import PrivateKey, read_private_key
 from garboard.pki.spec import BACKDATE
 from garboard.pki.store import NewFile
@@ -46,12 +46,9 @@ def with_certificate_of(theirs: x509.Certificate, data: bytes, ours: x509.Certif
 
 
 def reissue(theirs: IssuedPair, name: str, inputs: PkiInputs, signer: IssuedPair | None) -> IssuedPair:
-    spec = certificate(name)
-    request = spec.request(inputs, theirs.certificate.not_valid_before_utc + BACKDATE)
+    started_at = theirs.certificate.not_valid_before_utc + BACKDATE
     keys = Replay(theirs.key, theirs.certificate.serial_number)
-    if signer is None:
-        return issue_ca(request, inputs.key_algorithm, keys)
-    return issue_leaf(request, signer, inputs.key_algorithm, keys)
+    return issue_certificate(certificate(name), inputs, signer, keys, started_at)
 
 
 def files_below(folder: Path) -> set[str]:

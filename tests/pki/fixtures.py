@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Address
 
 from garboard.pki import CERTIFICATES, KeyAlgorithm, PkiInputs
-from garboard.pki.issue import IssuedPair, issue_ca, issue_leaf
+from garboard.pki.issue import IssuedPair, issue_certificate
 from garboard.pki.keys import SystemKeys
 from garboard.pki.store import NewFile, pair_files, write_files
 
@@ -41,11 +41,7 @@ def issue_tree(inputs: PkiInputs = INPUTS, now: datetime = NOW) -> dict[str, Iss
     """Issue every certificate of the tree, by name."""
     issued: dict[str, IssuedPair] = {}
     for spec in CERTIFICATES:
-        request = spec.request(inputs, now)
-        if spec.ca is None:
-            issued[spec.name] = issue_ca(request, inputs.key_algorithm, KEYS)
-        else:
-            issued[spec.name] = issue_leaf(request, issued[spec.ca], inputs.key_algorithm, KEYS)
+        issued[spec.name] = issue_certificate(spec, inputs, issued.get(spec.ca or ""), KEYS, now)
     return issued
 
 

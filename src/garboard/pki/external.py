@@ -1,12 +1,15 @@
-"""External certificate authorities: a CA certificate without its key means that others sign, and all must be there."""
+"""Certificate authorities that come from elsewhere: signed for by others, or shared between control-plane nodes."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from cryptography.hazmat.primitives.asymmetric import rsa
+
 from garboard.pki.chain import is_authority
 from garboard.pki.decide import signed_pair_problem
-from garboard.pki.spec import CERTIFICATES, CertSpec, certificate
-from garboard.pki.store import ObservedPairs, Unreadable
+from garboard.pki.keys import PrivateKey, PublicKey
+from garboard.pki.spec import CERTIFICATES, CertSpec, certificate, expected_certificates
+from garboard.pki.store import ObservedPairs, ObservedServiceAccount, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +26,7 @@ def authority_state(name: str, observed: ObservedPairs, now: datetime) -> Author
     spec = certificate(name)
     pair = observed[spec.base_name]
     if pair.certificate is None:
-        reason = pair.chain.reason if isinstance(pair.chain, Unreadable) else f"there is no {spec.base_name}.crt"
-        return AuthorityState(name, False, f"failure loading certificate for {name}: {reason}")
+        return AuthorityState(name, False, _absent(spec, observed))
     if not is_authority(pair.certificate):
         return AuthorityState(name, False, f"certificate {name} is not a CA")
     if pair.key is not None:
@@ -41,5 +43,55 @@ def external_authorities(observed: ObservedPairs, now: datetime) -> tuple[Author
     return tuple(state for state in states if state.is_external)
 
 
+def _absent(spec: CertSpec, observed: ObservedPairs) -> str:
+    chain = observed[spec.base_name].chain
+    reason = chain.reason if isinstance(chain, Unreadable) else f"there is no {spec.base_name}.crt"
+    return f"failure loading certificate for {spec.name}: {reason}"
+
+
 def _signed_outside(ca: CertSpec) -> tuple[CertSpec, ...]:
     return tuple(spec for spec in CERTIFICATES if spec.ca == ca.name)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCertificates:
+    """What a joining control-plane node must have been given; any problem means that it cannot join."""
+
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def shared_certificates(
+    observed: ObservedPairs, service_account: ObservedServiceAccount, *, has_external_etcd: bool
+) -> SharedCertificates:
+    """Check what all control-plane nodes have in common: the authorities and the service account keys."""
+    problems, warnings = [], []
+    for spec in expected_certificates(has_external_etcd=has_external_etcd):
+        if not spec.is_ca:
+            continue
+        pair = observed[spec.base_name]
+        if pair.certificate is None:
+            problems.append(_absent(spec, observed))
+        elif not is_authority(pair.certificate):
+            problems.append(f"certificate {spec.name} is not a CA")
+        elif pair.as_signer() is None:
+            warnings.append(f"assuming external key for {spec.name}: there is no usable {spec.base_name}.key")
+    if problem := _key_pair_problem(service_account):
+        problems.append(f"failure loading key for service account: {problem}")
+    return SharedCertificates(tuple(problems), tuple(warnings))
+
+
+def _key_pair_problem(found: ObservedServiceAccount) -> str | None:
+    for key, name in ((found.private, "sa.key"), (found.public, "sa.pub")):
+        if key is None:
+            return f"there is no {name}"
+        if isinstance(key, Unreadable):
+            return key.reason
+    if _is_rsa(found.private) == _is_rsa(found.public):
+        return None
+    kind = "RSA" if _is_rsa(found.private) else "ECDSA"
+    return f"the private key sa.key is an {kind} key, but the public key sa.pub is not"
+
+
+def _is_rsa(key: PrivateKey | PublicKey | Unreadable | None) -> bool:
+    return isinstance(key, rsa.RSAPrivateKey | rsa.RSAPublicKey)

@@ -6,6 +6,7 @@ Nothing here reads a clock or makes randomness: times are in the request, keys a
 import hashlib
 import warnings
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeAlias
 
 from cryptography import x509
@@ -17,7 +18,7 @@ from cryptography.x509.oid import ExtensionOID, NameOID
 from garboard.errors import InvalidValue
 from garboard.pki.keys import KeySource, PrivateKey, PublicKey
 from garboard.pki.names import AltNames
-from garboard.pki.spec import CertRequest, KeyAlgorithm
+from garboard.pki.spec import CertRequest, CertSpec, KeyAlgorithm, PkiInputs
 
 # What ASN.1 allows in a PrintableString, without `*` and `&`, which Go does not count in.
 _PRINTABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '()+,-./:=?")
@@ -32,6 +33,17 @@ class IssuedPair:
 
     certificate: x509.Certificate
     key: PrivateKey = field(repr=False)
+
+
+def issue_certificate(
+    spec: CertSpec, inputs: PkiInputs, signer: IssuedPair | None, keys: KeySource, started_at: datetime
+) -> IssuedPair:
+    """Return one certificate of the tree; an authority signs itself and needs no `signer`."""
+    request = spec.request(inputs, started_at)
+    if spec.is_ca:
+        return issue_ca(request, inputs.key_algorithm, keys)
+    assert signer is not None, f"{spec.name} is signed by {spec.ca}"
+    return issue_leaf(request, signer, inputs.key_algorithm, keys)
 
 
 def issue_ca(request: CertRequest, algorithm: KeyAlgorithm, keys: KeySource) -> IssuedPair:
