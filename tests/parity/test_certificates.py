@@ -5,12 +5,14 @@ field is then ours, and RSA signatures are deterministic: the files must be equa
 comes twice, all that is signed must be equal.
 """
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.parity.cases import BASE, Case, by_name
 from tests.parity.kubeadm import Kubeadm
 from tests.parity.replay import assert_same_certificate, assert_same_files, files_below, load, reissue
@@ -146,3 +148,37 @@ def test_same_files_are_kept_made_and_refused(
 
 def warnings_of(decision: Decision) -> tuple[str, ...]:
     return decision.warnings if isinstance(decision, Keep | Issue) else ()
+
+
+def openssl_ca(folder: Path, *arguments: str) -> None:
+    files = ("-keyout", str(folder / "ca.key"), "-out", str(folder / "ca.crt"))
+    command = ["openssl", "req", "-x509", "-utf8", "-nodes", "-days", "100", *files, *arguments]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+EXISTING = [
+    pytest.param(("-newkey", "rsa:2048", "-subj", "/C=DE/O=Größe/OU=x/CN=corp ca"), id="RSA with a long subject"),
+    pytest.param(
+        ("-newkey", "rsa:2048", "-subj", "/CN=corp", "-addext", "subjectKeyIdentifier=none"), id="no key identifier"
+    ),
+    pytest.param(("-newkey", "rsa:2048", "-subj", "/O=b+O=a/CN=corp@x", "-multivalue-rdn"), id="multi-valued subject"),
+    pytest.param(("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-subj", "/CN=corp"), id="P-256"),
+    pytest.param(("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384", "-subj", "/CN=corp"), id="P-384"),
+    pytest.param(("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-521", "-subj", "/CN=corp"), id="P-521"),
+]
+
+
+@pytest.mark.parametrize("arguments", EXISTING)
+def test_existing_authority_signs_as_with_kubeadm(kubeadm: Kubeadm, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    folder = tmp_path / "kubernetes/pki"
+    folder.mkdir(parents=True)
+    openssl_ca(folder, *arguments)
+    before = [(folder / name).read_bytes() for name in ("ca.crt", "ca.key")]
+    case = Case("", BASE)
+    kubeadm.must_run(tmp_path, "init", "phase", "certs", "apiserver", "--config", case.write(kubeadm, tmp_path))
+    signer = load(folder, "ca")
+    theirs = load(folder, "apiserver")
+    ours = reissue(theirs, "apiserver", BASE, signer)
+    signed_with = KeyAlgorithm.RSA_2048 if isinstance(signer.key, rsa.RSAPrivateKey) else KeyAlgorithm.ECDSA_P256
+    assert_same_certificate(theirs.certificate, ours.certificate, signed_with)
+    assert [(folder / name).read_bytes() for name in ("ca.crt", "ca.key")] == before

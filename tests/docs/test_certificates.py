@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "certificates.md"
+PAGE = Path(__file__).parents[2] / "docs" / "certificates.md"
 
 
 def test_examples_of_the_page_run_from_top_to_bottom(tmp_path: Path) -> None:
