@@ -60,6 +60,12 @@ def test_kubelet_is_named_for_its_node() -> None:
     assert SPECS["admin"].user_name(replace(INPUTS, node_name="{x}")) == "kubernetes-admin"
 
 
+def test_kubelet_uses_the_shared_endpoint_without_local_mode() -> None:
+    inputs = replace(SHARED, is_kubelet_local_mode=False)
+    data = kubeconfig_file(SPECS["kubelet"], inputs, CA, KEYS, NOW).data
+    assert read_kubeconfig(data, "kubelet.conf").server == "https://lb.example:443"
+
+
 def test_existing_files_are_kept_when_they_trust_the_ca() -> None:
     folder = folder_of_five()
     for spec in KUBECONFIGS:

@@ -1,7 +1,7 @@
 """Kubeconfigs of a control-plane node: making them, and what to do about the ones that are already there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from cryptography import x509
@@ -80,7 +80,7 @@ def unsigned_kubeconfig_files(
     key = keys.private_key(inputs.key_algorithm)
     document = Kubeconfig(
         cluster_name=inputs.cluster_name,
-        server=inputs.control_plane_url if spec.name == "kubelet" else spec.server.url(inputs),
+        server=spec.server.url(replace(inputs, is_kubelet_local_mode=False)),
         user_name=request.common_name,
         ca=b"",
         credential=ClientCertificate(b"", private_key_pem(key)),

@@ -12,9 +12,11 @@ class Server(enum.Enum):
 
     LOCAL = "local"  # the one on this node
     SHARED = "shared"  # the control plane endpoint, where there is one
+    KUBELET = "kubelet"  # the local one, unless local mode is off
 
     def url(self, inputs: PkiInputs) -> str:
-        return inputs.local_url if self is Server.LOCAL else inputs.control_plane_url
+        is_local = self is Server.LOCAL or (self is Server.KUBELET and inputs.is_kubelet_local_mode)
+        return inputs.local_url if is_local else inputs.control_plane_url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ KUBECONFIGS = (
         user="system:node:{node}",
         organizations=("system:nodes",),
         # A kubelet must not be newer than its API server, so it speaks to the one beside it (KEP-4471).
-        server=Server.LOCAL,
+        server=Server.KUBELET,
         is_renewable=False,  # the kubelet renews its own
     ),
     KubeconfigSpec(

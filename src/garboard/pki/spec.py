@@ -49,6 +49,7 @@ class PkiInputs:
     advertise_address: IPAddress
     bind_port: int = 6443
     control_plane_endpoint: Endpoint | None = None
+    is_kubelet_local_mode: bool = True
     cluster_name: str = "kubernetes"
     service_subnets: tuple[IPNetwork, ...] = (IPv4Network("10.96.0.0/12"),)
     dns_domain: str = "cluster.local"
