@@ -7,6 +7,7 @@ from garboard.pki import KeyAlgorithm
 from garboard.pki.keys import (
     PooledKeys,
     SystemKeys,
+    algorithm_of,
     generate_key,
     private_key_pem,
     public_key_pem,
@@ -31,6 +32,7 @@ def test_written_key_reads_back(algorithm: KeyAlgorithm, size: int) -> None:
     word = b"RSA" if isinstance(key, rsa.RSAPrivateKey) else b"EC"
     assert pem.startswith(b"-----BEGIN " + word + b" PRIVATE KEY-----\n")
     assert private_key_pem(read_private_key(pem)) == pem
+    assert algorithm_of(key.public_key()) is algorithm
     assert read_public_key(public_key_pem(key.public_key())) == key.public_key()
 
 
@@ -82,7 +84,12 @@ def test_serial_numbers_are_positive_and_below_63_bits() -> None:
 
 
 def test_pool_hands_out_different_keys_and_more_than_it_prepared() -> None:
-    with PooledKeys(KeyAlgorithm.ECDSA_P256, 2) as keys:
+    with PooledKeys([KeyAlgorithm.ECDSA_P256] * 2) as keys:
         made = [keys.private_key(KeyAlgorithm.ECDSA_P256) for _ in range(3)]
         assert keys.private_key(KeyAlgorithm.ECDSA_P384).key_size == 384
     assert len({private_key_pem(each) for each in made}) == 3
+
+
+def test_key_that_new_ones_cannot_be_like_has_no_algorithm() -> None:
+    assert algorithm_of(ec.generate_private_key(ec.SECP521R1()).public_key()) is None
+    assert algorithm_of(ed25519.Ed25519PrivateKey.generate().public_key()) is None

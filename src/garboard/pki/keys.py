@@ -3,7 +3,8 @@
 import os
 import re
 import secrets
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Protocol, Self, TypeAlias
@@ -19,6 +20,7 @@ PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 
 _RSA_BITS = {KeyAlgorithm.RSA_2048: 2048, KeyAlgorithm.RSA_3072: 3072, KeyAlgorithm.RSA_4096: 4096}
+_CURVES = {"secp256r1": KeyAlgorithm.ECDSA_P256, "secp384r1": KeyAlgorithm.ECDSA_P384}
 _PRIVATE_KEY_BLOCK = re.compile(
     rb"-----BEGIN (RSA PRIVATE KEY|EC PRIVATE KEY|PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL
 )
@@ -45,17 +47,17 @@ class SystemKeys:
 
 
 class PooledKeys(SystemKeys):
-    """System keys of which `count` are made ahead in threads: RSA generation leaves the interpreter free meanwhile."""
+    """System keys, one for each of `algorithms` made ahead in threads: RSA generation leaves the interpreter free."""
 
-    def __init__(self, algorithm: KeyAlgorithm, count: int) -> None:
-        self._algorithm = algorithm
+    def __init__(self, algorithms: Iterable[KeyAlgorithm]) -> None:
         self._pool = ThreadPoolExecutor(max_workers=max(1, min(4, os.cpu_count() or 1)), thread_name_prefix="keys")
-        self._ready: deque[Future[PrivateKey]] = deque(self._pool.submit(generate_key, algorithm) for _ in range(count))
+        self._ready: defaultdict[KeyAlgorithm, deque[Future[PrivateKey]]] = defaultdict(deque)
+        for each in algorithms:
+            self._ready[each].append(self._pool.submit(generate_key, each))
 
     def private_key(self, algorithm: KeyAlgorithm) -> PrivateKey:
-        if algorithm is self._algorithm and self._ready:
-            return self._ready.popleft().result()
-        return generate_key(algorithm)
+        ready = self._ready[algorithm]
+        return ready.popleft().result() if ready else generate_key(algorithm)
 
     def __enter__(self) -> Self:
         return self
@@ -71,6 +73,15 @@ def generate_key(algorithm: KeyAlgorithm) -> PrivateKey:
     if algorithm in _RSA_BITS:
         return rsa.generate_private_key(public_exponent=65537, key_size=_RSA_BITS[algorithm])
     return ec.generate_private_key(ec.SECP256R1() if algorithm is KeyAlgorithm.ECDSA_P256 else ec.SECP384R1())
+
+
+def algorithm_of(key: object) -> KeyAlgorithm | None:
+    """Return the algorithm of a public key, if it is one that new keys can have."""
+    if isinstance(key, rsa.RSAPublicKey):
+        return next((each for each, bits in _RSA_BITS.items() if bits == key.key_size), None)
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return _CURVES.get(key.curve.name)
+    return None
 
 
 def private_key_pem(key: PrivateKey) -> bytes:

@@ -11,7 +11,7 @@ from garboard.errors import GarboardError, InvalidValue
 from garboard.pki.chain import is_authority, names_of
 from garboard.pki.expiration import ObservedNode, embedded_certificate, is_externally_managed
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf
-from garboard.pki.keys import KeySource, private_key_pem
+from garboard.pki.keys import KeySource, algorithm_of, private_key_pem
 from garboard.pki.kubeconfig import ClientCertificate, CurrentContext
 from garboard.pki.kubeconfig_spec import KUBECONFIGS
 from garboard.pki.spec import BACKDATE, CertRequest, KeyAlgorithm, certificate, expected_certificates
@@ -72,6 +72,7 @@ class Renew:
 
     target: Renewable
     request: CertRequest
+    found_algorithm: KeyAlgorithm  # of the key it has now
 
     @property
     def message(self) -> str:
@@ -107,7 +108,9 @@ def decide_renewal(
         return Missing(target)
     if is_externally_managed(target.ca, observed, started_at):
         return External(target)
-    return Renew(target, renewal_request(_existing(target, observed), validity, started_at))
+    existing = _existing(target, observed)
+    algorithm = algorithm_of(existing.public_key()) or KeyAlgorithm.RSA_2048
+    return Renew(target, renewal_request(existing, validity, started_at), algorithm)
 
 
 def _is_there(target: Renewable, observed: ObservedNode) -> bool:

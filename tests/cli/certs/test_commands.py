@@ -14,6 +14,7 @@ from garboard.host import HostFolder
 from garboard.pki import KUBECONFIGS
 from garboard.pki.chain import chain_problem, read_certificates
 from garboard.pki.credentials import kubeconfig_file
+from garboard.pki.keys import algorithm_of
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.store import observe_pairs, write_files
 
@@ -68,6 +69,7 @@ def test_one_certificate_is_renewed_and_nothing_else_changes(node: Path, capsys:
     assert isinstance(chain, tuple)
     assert ca is not None
     assert chain_problem(chain, ca, now()) is None
+    assert algorithm_of(chain[0].public_key()) is INPUTS.key_algorithm
 
 
 def test_nothing_is_written_when_one_of_all_cannot_be_renewed(node: Path, capsys: pytest.CaptureFixture[str]) -> None:

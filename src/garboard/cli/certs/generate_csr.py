@@ -81,7 +81,7 @@ def generate_csr(
     pki, conf = HostFolder(cert_dir), HostFolder(kubeconfig_dir)
     refuse_to_overwrite(pki, CERTIFICATE_REQUEST_FILES)
     refuse_to_overwrite(conf, KUBECONFIG_REQUEST_FILES)
-    with PooledKeys(inputs.key_algorithm, 12) as keys:
+    with PooledKeys([inputs.key_algorithm] * 12) as keys:
         started_at = now()
         certificates = certificate_requests(inputs, keys, started_at)
         kubeconfigs = kubeconfig_requests(inputs, keys, started_at)
