@@ -16,6 +16,7 @@ from garboard.pki.decide import (
     decide_for_join,
     decide_one_for_init,
     decide_service_account,
+    warnings_of,
 )
 from garboard.pki.issue import certificate_pem
 from garboard.pki.keys import private_key_pem
@@ -133,6 +134,8 @@ def test_expired_leaf_is_refused_and_expired_ca_only_warned_about() -> None:
     assert isinstance(ca, Keep)
     assert ca.warnings[0].startswith("could not validate bounds for certificate ca: the certificate has expired")
     assert isinstance(leaf, Issue)
+    told = warnings_of(for_init(old, now=MUCH_LATER).values())
+    assert len(told) == len(set(told)) == 3
 
 
 def test_names_that_are_none_are_warned_about() -> None:

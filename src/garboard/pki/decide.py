@@ -3,6 +3,7 @@
 The rules are kubeadm's, init's and join's, but all of them are applied before the first file is written.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -48,6 +49,12 @@ class Refuse:
 
 
 Decision: TypeAlias = Keep | Issue | Skip | Refuse
+
+
+def warnings_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """Return every warning once: an authority's is also one about each certificate that it signs."""
+    found = (text for each in decisions if isinstance(each, Keep | Issue) for text in each.warnings)
+    return tuple(dict.fromkeys(found))
 
 
 def decide_for_init(observed: ObservedPairs, inputs: PkiInputs, now: datetime) -> tuple[Decision, ...]:
