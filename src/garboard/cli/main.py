@@ -10,6 +10,7 @@ from garboard.errors import GarboardError
 
 COMMANDS = {
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
+    "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
     "version": LazyCommand("garboard.cli.version:version", "Show the version and the supported Kubernetes minors."),
     "completion": LazyCommand("garboard.cli.completion:completion", "Print a shell completion script."),
 }
