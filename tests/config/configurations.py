@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 CLUSTER = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: VERSION\n"
 INIT = (
-    "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n"
-    "bootstrapTokens:\n- token: abcdef.0123456789abcdef\n"
+    "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nbootstrapTokens:\n- token: abcdef.0123456789abcdef\n"
 )
 JOIN = """\
 apiVersion: kubeadm.k8s.io/v1beta4
@@ -48,7 +47,8 @@ VALID: Mapping[str, str] = {
         CLUSTER + "etcd: {external: {endpoints: ['http://10.0.0.1:2379'], httpEndpoints: ['http://10.0.0.1:2382']}}\n",
     ),
     "arguments, volumes and environment": _file(
-        INIT + "nodeRegistration:\n  kubeletExtraArgs:\n  - {name: v, value: '4'}\n  - {name: node-labels, value: a=b}\n",
+        INIT
+        + "nodeRegistration:\n  kubeletExtraArgs:\n  - {name: v, value: '4'}\n  - {name: node-labels, value: a=b}\n",
         CLUSTER
         + """\
 apiServer:
@@ -81,7 +81,8 @@ etcd:
     ),
     "image repositories": _file(
         INIT,
-        CLUSTER + "imageRepository: mirror.example.com:5000/k8s\ndns: {imageRepository: example.com/dns, imageTag: v9}\n",
+        CLUSTER
+        + "imageRepository: mirror.example.com:5000/k8s\ndns: {imageRepository: example.com/dns, imageTag: v9}\n",
     ),
     "addons off": _file(INIT, CLUSTER + "dns: {disabled: true}\nproxy: {disabled: true}\n"),
     "keys and validity": _file(
@@ -116,7 +117,8 @@ etcd:
         CLUSTER,
     ),
     "cluster alone": CLUSTER + "networking: {dnsDomain: k8s.example.com}\n",
-    "json": '{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "VERSION"}\n',
+    "json": '{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", '
+    '"kubernetesVersion": "VERSION"}\n',
     "nulls and zeros": _file(
         INIT + "nodeRegistration: null\nlocalAPIEndpoint: {bindPort: 0}\nskipPhases: []\n",
         CLUSTER + "apiServer: null\nclusterName: ''\ndns: {}\nfeatureGates: {}\netcd: {local: {}}\n",
@@ -164,7 +166,8 @@ etcd:
     ),
     "v1beta3 cluster with external etcd": "apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n"
     "kubernetesVersion: VERSION\netcd: {external: {endpoints: ['http://10.0.0.1:2379']}}\n",
-    "v1beta3 join": JOIN.replace("v1beta4", "v1beta3") + "  timeout: 7m\nnodeRegistration: {kubeletExtraArgs: {a: b}}\n",
+    "v1beta3 join": JOIN.replace("v1beta4", "v1beta3")
+    + "  timeout: 7m\nnodeRegistration: {kubeletExtraArgs: {a: b}}\n",
 }
 
 INVALID: Mapping[str, str] = {
@@ -175,8 +178,8 @@ INVALID: Mapping[str, str] = {
     "no subnets": CLUSTER + "networking: {podSubnet: nonsense, serviceSubnet: 10.0.0.0/33}\n",
     "three subnets": CLUSTER + "networking: {podSubnet: '10.1.0.0/16,10.2.0.0/16,fd00::/56'}\n",
     "pod subnet and node mask": CLUSTER + "networking: {podSubnet: '10.0.0.0/26,fd00::/40'}\n",
-    "node mask that is no number": CLUSTER
-    + "networking: {podSubnet: 10.244.0.0/16}\ncontrollerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: x}]}\n",
+    "node mask that is no number": CLUSTER + "networking: {podSubnet: 10.244.0.0/16}\n"
+    "controllerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: x}]}\n",
     "unknown gates": CLUSTER + "featureGates: {Nonsense: true, Other: false}\n",
     "algorithm": CLUSTER + "encryptionAlgorithm: RSA-1024\n",
     "names for the certificate": CLUSTER + "apiServer: {certSANs: ['a b', 10.0.0.300, '*.*.x', ok.example.com]}\n",
@@ -203,7 +206,9 @@ INVALID: Mapping[str, str] = {
         "expires: '2030-01-01T00:00:00Z'}\n",
         CLUSTER,
     ),
-    "token text": _file("apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nbootstrapTokens: [{token: x}]\n", CLUSTER),
+    "token text": _file(
+        "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nbootstrapTokens: [{token: x}]\n", CLUSTER
+    ),
     "join without discovery": "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ncaCertPath: ca.pem\n",
     "join with half a discovery": "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n"
     "discovery: {bootstrapToken: {token: abc}}\n",
@@ -214,8 +219,10 @@ INVALID: Mapping[str, str] = {
     "discovery: {file: {kubeConfigPath: 'http://example.com'}}\n",
     "reset": RESET + "unmountFlags: [MNT_FORCE, NONSENSE]\ncertificatesDir: pki\ncriSocket: tcp://x\n",
     "upgrade": UPGRADE + "apply: {patches: {directory: p}, imagePullPolicy: x}\nnode: {patches: {}}\n",
-    "unknown fields": CLUSTER + "foo: 1\nnetworking: {podsubnet: 10.0.0.0/16}\napiServer: {extraArgs: [{name: a, value: b, x: 1}]}\n",
-    "repeated keys": CLUSTER + "clusterName: a\nnetworking:\n  podSubnet: 10.0.0.0/16\n  podSubnet: 10.1.0.0/16\nclusterName: b\n",
+    "unknown fields": CLUSTER
+    + "foo: 1\nnetworking: {podsubnet: 10.0.0.0/16}\napiServer: {extraArgs: [{name: a, value: b, x: 1}]}\n",
+    "repeated keys": CLUSTER
+    + "clusterName: a\nnetworking:\n  podSubnet: 10.0.0.0/16\n  podSubnet: 10.1.0.0/16\nclusterName: b\n",
     "wrong types": CLUSTER + "networking: 5\n",
     "number for text": CLUSTER + "clusterName: 5\n",
     "text for a number": _file(INIT + "localAPIEndpoint: {bindPort: '6443'}\n", CLUSTER),

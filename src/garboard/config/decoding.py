@@ -7,7 +7,7 @@ a zero from nothing.
 import re
 from dataclasses import dataclass, field
 
-from garboard.documents import Json
+from garboard.documents import DocumentPath, Json
 from garboard.errors import InvalidValue
 from garboard.model import Duration
 from garboard.schema import Field, StructType
@@ -22,16 +22,21 @@ class Decoded:
     """A decoded tree, the paths of the fields its type does not have, and the values of a wrong type."""
 
     tree: dict[str, Json] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
+    unknown: list[DocumentPath] = field(default_factory=list)
     mismatches: list[str] = field(default_factory=list)
 
 
 def decode(value: Json, type_: StructType) -> Decoded:
     """Decode one document as its Go type would be, without failing: the caller decides what is fatal."""
     found = Decoded()
-    tree = _Decoder(found).struct(value, type_, "", _Where())
+    tree = _Decoder(found).struct(value, type_, (), _Where())
     found.tree = tree if isinstance(tree, dict) else {}
     return found
+
+
+def path_text(path: DocumentPath) -> str:
+    """Write a path as Go does: `apiServer.extraArgs[0].name`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +51,12 @@ class _Where:
 class _Decoder:
     found: Decoded
 
-    def struct(self, value: Json, type_: StructType, path: str, where: _Where) -> Json:
+    def struct(self, value: Json, type_: StructType, path: DocumentPath, where: _Where) -> Json:
         if not isinstance(value, dict):
             return self.mismatch(value, _go_name(type_), where)
         tree: dict[str, Json] = {}
         for name in sorted(value):
-            child = f"{path}.{name}" if path else name
+            child = (*path, name)
             known = type_.fields.get(name)
             if known is None:
                 self.found.unknown.append(child)
@@ -62,7 +67,7 @@ class _Decoder:
                 tree[name] = decoded
         return tree
 
-    def value(self, value: Json, known: Field, path: str, where: _Where) -> Json:
+    def value(self, value: Json, known: Field, path: DocumentPath, where: _Where) -> Json:
         if value is None:
             if known.scalar in REFUSES_NULL and not known.pointer:
                 self.found.mismatches.append('time: invalid duration ""')
@@ -75,16 +80,16 @@ class _Decoder:
             return self.mapping(value, known, known.of, path, where)
         return value if known.kind == "any" else self.scalar(value, known, where)
 
-    def sequence(self, value: Json, known: Field, of: Field, path: str, where: _Where) -> Json:
+    def sequence(self, value: Json, known: Field, of: Field, path: DocumentPath, where: _Where) -> Json:
         if not isinstance(value, list):
             return self.mismatch(value, _go_type(known), where)
-        items = [self.value(item, of, f"{path}[{index}]", where) for index, item in enumerate(value)]
+        items = [self.value(item, of, (*path, index), where) for index, item in enumerate(value)]
         return [_zero(of) if item is None else item for item in items]
 
-    def mapping(self, value: Json, known: Field, of: Field, path: str, where: _Where) -> Json:
+    def mapping(self, value: Json, known: Field, of: Field, path: DocumentPath, where: _Where) -> Json:
         if not isinstance(value, dict):
             return self.mismatch(value, _go_type(known), where)
-        items = {name: self.value(value[name], of, f"{path}.{name}", where) for name in sorted(value)}
+        items = {name: self.value(value[name], of, (*path, name), where) for name in sorted(value)}
         return {name: _zero(of) if item is None else item for name, item in items.items()}
 
     def scalar(self, value: Json, known: Field, where: _Where) -> Json:

@@ -121,7 +121,7 @@ class ConfigFile:
 
     def _loaded(self, config: ConfigT, notes: Notes, components: ComponentConfigs | None = None) -> Loaded[ConfigT]:
         if notes.problems:
-            raise InvalidConfiguration(self.file, (str(problem) for problem in notes.problems))
+            raise InvalidConfiguration(self.file, (f"{each}{self._where(each)}" for each in notes.problems))
         return Loaded(
             config=config,
             warnings=tuple(notes.warnings),
@@ -129,12 +129,17 @@ class ConfigFile:
             components=components or ComponentConfigs(),
         )
 
+    def _where(self, problem: Problem) -> str:
+        """Say the line that a problem is about; the members of kinds that are loaded together differ in name."""
+        found = (document.source.where(problem.path) for document in self.documents)
+        return next(filter(None, found), "")
+
     def _init_trees(self, notes: Notes) -> dict[str, Tree]:
         trees = {}
         for document in sorted(self.documents, key=lambda document: str(document.gvk)):
             kind = document.gvk.kind
             tree = verify(document, self.version.facts, self.options, notes)
-            if kind in ("InitConfiguration", "ClusterConfiguration") and tree is not None:
+            if kind in ("InitConfiguration", "ClusterConfiguration"):
                 trees[kind] = in_current_shape(document, tree)
             elif document.gvk.group in _COMPONENT_GROUPS:
                 _check_component_version(document)
@@ -150,8 +155,7 @@ class ConfigFile:
             if document.gvk.kind != kind:
                 warn_ignored(document, notes)
                 continue
-            tree = verify(document, self.version.facts, self.options, notes)
-            found = None if tree is None else in_current_shape(document, tree)
+            found = in_current_shape(document, verify(document, self.version.facts, self.options, notes))
         if found is None:
             raise BadDocument(f"{self.file}: no {kind} found in the supplied config")
         return found

@@ -24,7 +24,7 @@ from garboard.model import (
 )
 from garboard.model.node import DEFAULT_CRI_SOCKET
 
-PLACEHOLDER_TOKEN = "abcdef.0123456789abcdef"  # noqa: S105 - shown in printed defaults, valid nowhere
+PLACEHOLDER_TOKEN = "abcdef.0123456789abcdef"
 _SEPARATOR = "---\n"
 
 Configuration = InitConfiguration | JoinConfiguration | ResetConfiguration | UpgradeConfiguration

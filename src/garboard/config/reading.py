@@ -97,8 +97,11 @@ def verify(document: ConfigDocument, facts: MinorFacts, options: ReadOptions, no
     return decode_strictly(document, type_, notes, is_fatal=options.is_strict)
 
 
-def in_current_shape(document: ConfigDocument, tree: dict[str, Json]) -> dict[str, Json]:
-    """Convert a decoded kubeadm document to the shape of v1beta4."""
+def in_current_shape(document: ConfigDocument, tree: dict[str, Json] | None) -> dict[str, Json]:
+    """Convert a decoded kubeadm document to the shape of v1beta4; it must be of an API version that is known."""
+    if tree is None:
+        gvk = document.gvk
+        raise BadDocument(f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}"')
     if document.gvk.api_version != V1BETA3:
         return tree
     return cluster_to_v1beta4(tree) if document.gvk.kind == "ClusterConfiguration" else node_to_v1beta4(tree)

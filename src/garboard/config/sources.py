@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from garboard.config.problems import InvalidConfiguration
-from garboard.documents import Json, cut_documents, read_yaml
+from garboard.documents import DocumentPath, Json, Position, cut_documents, locate, read_yaml
 from garboard.errors import BadDocument
 
 KUBEADM_GROUP = "kubeadm.k8s.io"
@@ -41,6 +41,17 @@ class ConfigSource:
     index: int
     line: int
     text: str
+
+    def position(self, path: DocumentPath) -> Position | None:
+        """Return where the value at `path` stands in the file, or the nearest thing above it that is written."""
+        positions = locate(self.text, line=self.line)
+        found = (positions.key(path[:length]) or positions.value(path[:length]) for length in range(len(path), 0, -1))
+        return next((each for each in found if each is not None), None)
+
+    def where(self, path: DocumentPath) -> str:
+        """Say the line of `path` behind a sentence; nothing if it is not written in this document."""
+        position = self.position(path)
+        return f" (line {position.line})" if position else ""
 
 
 @dataclass(frozen=True, slots=True)

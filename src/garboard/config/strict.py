@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import yaml
 
-from garboard.config.decoding import Decoded, decode
+from garboard.config.decoding import Decoded, decode, path_text
 from garboard.config.problems import InvalidConfiguration, Notes, go_quote
 from garboard.config.sources import ConfigDocument
-from garboard.documents import Json
+from garboard.documents import DocumentPath, Json
 from garboard.schema import StructType
 
 
@@ -20,18 +20,20 @@ def decode_strictly(document: ConfigDocument, type_: StructType, notes: Notes, *
         raise InvalidConfiguration(file, (prefix + mismatch for mismatch in decoded.mismatches))
     findings = [*_findings(document, decoded)]
     if findings and is_fatal:
-        raise InvalidConfiguration(file, (f"{prefix}strict decoding error: {finding}" for finding in findings))
+        raise InvalidConfiguration(
+            file, (f"{prefix}strict decoding error: {text}{document.source.where(path)}" for text, path in findings)
+        )
     if findings:
-        notes.warn(f"{prefix}strict decoding error: {', '.join(findings)}")
+        notes.warn(f"{prefix}strict decoding error: {', '.join(text for text, _ in findings)}")
     return decoded.tree
 
 
-def _findings(document: ConfigDocument, decoded: Decoded) -> Iterator[str]:
+def _findings(document: ConfigDocument, decoded: Decoded) -> Iterator[tuple[str, DocumentPath]]:
     repeated = [*repeated_keys(document.source.text)]
     if repeated:
-        yield "yaml: unmarshal errors:" + "".join(f"\n  {line}" for line in repeated)
+        yield "yaml: unmarshal errors:" + "".join(f"\n  {line}" for line in repeated), ()
     for path in decoded.unknown:
-        yield f"unknown field {go_quote(path)}"
+        yield f"unknown field {go_quote(path_text(path))}", path
 
 
 def repeated_keys(text: str) -> Iterator[str]:
