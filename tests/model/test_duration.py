@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garboard.errors import InvalidValue
-from garboard.model import Duration
+from garboard.model.duration import Duration
 
 
 @pytest.mark.parametrize(("text", "nanoseconds", "printed"), [

@@ -1,7 +1,9 @@
 import pytest
 
 from garboard.errors import InvalidValue
-from garboard.model import MINORS, ClusterConfiguration, KubernetesVersion, Minor, facts_of
+from garboard.model import KubernetesVersion, Minor
+from garboard.model.cluster import ClusterConfiguration
+from garboard.model.minors import MINORS, facts_of
 
 
 def test_facts_belong_to_the_minor_and_not_to_the_patch() -> None:

@@ -4,20 +4,18 @@ from typing import cast
 
 from garboard.config.members import Members, without_empty
 from garboard.documents import Json
-from garboard.model import (
+from garboard.model.cluster import ClusterConfiguration, EncryptionAlgorithm, Networking
+from garboard.model.component import (
     ApiServer,
     Arg,
-    ClusterConfiguration,
     ControlPlaneComponent,
     Dns,
-    EncryptionAlgorithm,
     EnvVar,
     ExternalEtcd,
     HostPathMount,
     LocalEtcd,
-    Networking,
+    MergeMethod,
 )
-from garboard.model.component import MergeMethod
 
 _DEFAULTS = ClusterConfiguration()
 

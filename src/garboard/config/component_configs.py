@@ -11,9 +11,10 @@ from garboard.config.members import Members
 from garboard.config.problems import Notes, go_quote
 from garboard.config.written import printed_document
 from garboard.documents import Json
-from garboard.model import ApiEndpoint, ClusterConfiguration
 from garboard.model.addresses import parse_ip
+from garboard.model.cluster import ClusterConfiguration
 from garboard.model.minors import MinorFacts
+from garboard.model.node import ApiEndpoint
 
 KUBELET_API, KUBELET_KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 KUBE_PROXY_API, KUBE_PROXY_KIND = "kubeproxy.config.k8s.io/v1alpha1", "KubeProxyConfiguration"

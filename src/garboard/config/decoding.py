@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import InvalidValue
-from garboard.model import Duration
+from garboard.model.duration import Duration
 from garboard.schema import Field, StructType
 from garboard.schema.scalars import READERS, REFUSES_NULL, ZEROS, Mismatch
 

@@ -9,19 +9,10 @@ from garboard.config.host_facts import HostFacts
 from garboard.config.problems import FieldPath, Notes, Problem, go_quote
 from garboard.config.versions import ResolvedVersion
 from garboard.errors import InvalidValue
-from garboard.model import (
-    CONTROL_PLANE_TAINT,
-    ApiEndpoint,
-    BootstrapToken,
-    ClusterConfiguration,
-    InitConfiguration,
-    JoinConfiguration,
-    NodeRegistration,
-    ResetConfiguration,
-)
 from garboard.model.addresses import join_host_port, parse_host_port, parse_ip
-from garboard.model.cluster import CI_IMAGE_REPOSITORY, DEFAULT_IMAGE_REPOSITORY
-from garboard.model.node import DEFAULT_CRI_SOCKET
+from garboard.model.cluster import CI_IMAGE_REPOSITORY, DEFAULT_IMAGE_REPOSITORY, ClusterConfiguration
+from garboard.model.lifecycle import BootstrapToken, InitConfiguration, JoinConfiguration, ResetConfiguration
+from garboard.model.node import CONTROL_PLANE_TAINT, DEFAULT_CRI_SOCKET, ApiEndpoint, NodeRegistration
 
 
 def default_init(

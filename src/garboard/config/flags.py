@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from garboard.config.problems import Notes
 from garboard.errors import BadUsage
-from garboard.model import MinorFacts
-from garboard.model.minors import LOCAL_MODE_GATE
+from garboard.model.minors import LOCAL_MODE_GATE, MinorFacts
 
 _BESIDE_CONFIG = frozenset({
     "config", "ignore-preflight-errors", "dry-run", "kubeconfig", "kubeconfig-dir", "node-name", "upload-certs",

@@ -19,16 +19,11 @@ from garboard.config.validate_node import init_problems, join_problems, reset_pr
 from garboard.config.versions import ResolvedVersion, resolve_version
 from garboard.documents import Json
 from garboard.errors import BadDocument
-from garboard.model import (
-    DEFAULT_VERSION,
-    Duration,
-    InitConfiguration,
-    JoinConfiguration,
-    KubernetesVersion,
-    ResetConfiguration,
-    Timeouts,
-    UpgradeConfiguration,
-)
+from garboard.model import DEFAULT_VERSION, KubernetesVersion
+from garboard.model.duration import Duration
+from garboard.model.lifecycle import InitConfiguration, JoinConfiguration, ResetConfiguration
+from garboard.model.node import Timeouts
+from garboard.model.upgrade import UpgradeConfiguration
 
 ConfigT = TypeVar("ConfigT")
 Config_co = TypeVar("Config_co", covariant=True)

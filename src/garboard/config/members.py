@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from garboard.documents import Json
-from garboard.model import Duration
+from garboard.model.duration import Duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,27 +6,29 @@ from typing import cast
 from garboard.config.cluster_document import args_document, args_from
 from garboard.config.members import Members, without_empty
 from garboard.documents import Json
-from garboard.model import (
-    ApiEndpoint,
-    BootstrapToken,
-    ClusterConfiguration,
-    FileDiscovery,
-    InitConfiguration,
-    JoinConfiguration,
-    JoinControlPlane,
-    NodeRegistration,
-    ResetConfiguration,
-    Taint,
-    Timeouts,
-    TokenDiscovery,
-)
+from garboard.model.cluster import ClusterConfiguration
 from garboard.model.lifecycle import (
     DEFAULT_CA_CERT_PATH,
     DEFAULT_TOKEN_GROUPS,
     DEFAULT_TOKEN_TTL,
     DEFAULT_TOKEN_USAGES,
+    BootstrapToken,
+    FileDiscovery,
+    InitConfiguration,
+    JoinConfiguration,
+    JoinControlPlane,
+    ResetConfiguration,
+    TokenDiscovery,
 )
-from garboard.model.node import DEFAULT_BIND_PORT, DEFAULT_IMAGE_PULL_POLICY, ImagePullPolicy
+from garboard.model.node import (
+    DEFAULT_BIND_PORT,
+    DEFAULT_IMAGE_PULL_POLICY,
+    ApiEndpoint,
+    ImagePullPolicy,
+    NodeRegistration,
+    Taint,
+    Timeouts,
+)
 
 
 def init_from_document(document: Members, cluster: ClusterConfiguration) -> InitConfiguration:

@@ -10,19 +10,17 @@ from garboard.config.upgrade_document import upgrade_to_document
 from garboard.config.written import printed_document
 from garboard.documents import Json, write_yaml
 from garboard.errors import BadUsage
-from garboard.model import (
-    ApiEndpoint,
+from garboard.model.cluster import ClusterConfiguration
+from garboard.model.lifecycle import (
     BootstrapToken,
-    ClusterConfiguration,
     InitConfiguration,
     JoinConfiguration,
-    MinorFacts,
-    NodeRegistration,
     ResetConfiguration,
     TokenDiscovery,
-    UpgradeConfiguration,
 )
-from garboard.model.node import DEFAULT_CRI_SOCKET
+from garboard.model.minors import MinorFacts
+from garboard.model.node import DEFAULT_CRI_SOCKET, ApiEndpoint, NodeRegistration
+from garboard.model.upgrade import UpgradeConfiguration
 
 PLACEHOLDER_TOKEN = "abcdef.0123456789abcdef"
 _SEPARATOR = "---\n"

@@ -10,7 +10,7 @@ from garboard.config.strict import decode_strictly
 from garboard.config.v1beta3 import cluster_to_v1beta4, node_to_v1beta4
 from garboard.documents import Json
 from garboard.errors import BadDocument
-from garboard.model import MINORS, MinorFacts
+from garboard.model.minors import MINORS, MinorFacts
 from garboard.schema import StructType, load_schema
 
 V1BETA3 = f"{KUBEADM_GROUP}/v1beta3"

@@ -9,7 +9,7 @@ from garboard.config.members import Members
 from garboard.config.problems import Notes
 from garboard.config.reading import ReadOptions, in_current_shape, verify
 from garboard.errors import BadDocument
-from garboard.model import ClusterConfiguration
+from garboard.model.cluster import ClusterConfiguration
 
 _STORED = ReadOptions(allows_deprecated=True, allows_experimental=True)
 

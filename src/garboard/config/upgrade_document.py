@@ -9,7 +9,7 @@ from garboard.config.node_documents import (
     timeouts_from,
 )
 from garboard.documents import Json
-from garboard.model import UpgradeApply, UpgradeConfiguration, UpgradeDiff, UpgradeNode, UpgradePlan
+from garboard.model.upgrade import UpgradeApply, UpgradeConfiguration, UpgradeDiff, UpgradeNode, UpgradePlan
 
 
 def upgrade_from_document(document: Members) -> UpgradeConfiguration:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from garboard.config.problems import FieldPath, Notes, Problem
 from garboard.errors import InvalidValue
-from garboard.model import Arg, ClusterConfiguration, ExternalEtcd, LocalEtcd, arg_value
 from garboard.model.addresses import IpNetwork, parse_host_port, parse_ip, parse_networks, url_scheme
-from garboard.model.cluster import DEFAULT_CA_CERTIFICATE_VALIDITY, DEFAULT_CERTIFICATE_VALIDITY
+from garboard.model.cluster import DEFAULT_CA_CERTIFICATE_VALIDITY, DEFAULT_CERTIFICATE_VALIDITY, ClusterConfiguration
+from garboard.model.component import Arg, ExternalEtcd, LocalEtcd, arg_value
 from garboard.model.minors import LOCAL_MODE_GATE
 from garboard.model.names import is_image_repository, subdomain_problems, wildcard_problems
 

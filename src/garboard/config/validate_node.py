@@ -7,20 +7,19 @@ from garboard.config.host_facts import HostFacts
 from garboard.config.problems import FieldPath, Notes, Problem, go_quote
 from garboard.config.validate_cluster import args_problems, cluster_problems, path_problems
 from garboard.errors import InvalidValue
-from garboard.model import (
-    ApiEndpoint,
+from garboard.model.addresses import parse_ip, split_host_port, url_scheme
+from garboard.model.lifecycle import (
+    DEFAULT_TOKEN_USAGES,
     BootstrapToken,
     FileDiscovery,
     InitConfiguration,
     JoinConfiguration,
-    NodeRegistration,
     ResetConfiguration,
     TokenDiscovery,
-    UpgradeConfiguration,
 )
-from garboard.model.addresses import parse_ip, split_host_port, url_scheme
-from garboard.model.lifecycle import DEFAULT_TOKEN_USAGES
 from garboard.model.names import is_bootstrap_token, is_token_group, subdomain_problems
+from garboard.model.node import ApiEndpoint, NodeRegistration
+from garboard.model.upgrade import UpgradeConfiguration
 
 _CERTIFICATE_KEY_SIZE = 32
 _UNMOUNT_FLAGS = ("MNT_FORCE", "MNT_DETACH", "MNT_EXPIRE", "UMOUNT_NOFOLLOW")

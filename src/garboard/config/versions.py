@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from garboard.errors import InvalidValue
-from garboard.model import DEFAULT_VERSION, KubernetesVersion, MinorFacts, facts_of
+from garboard.model import DEFAULT_VERSION, KubernetesVersion
+from garboard.model.minors import MinorFacts, facts_of
 
 _RELEASE = re.compile(r"v?((?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5}))([-\w.+]*)", re.ASCII)
 _LABEL = re.compile(r"(?:latest|stable)+(?:-([1-9])(?:\.([1-9][0-9]?))?)?")

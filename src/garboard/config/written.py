@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 
 from garboard.documents import Json
-from garboard.model import MinorFacts
+from garboard.model.minors import MinorFacts
 from garboard.schema import load_schema
 from garboard.schema.round_trip import round_trip
 

@@ -14,8 +14,9 @@ from garboard.config.problems import Notes
 from garboard.config.reading import ReadOptions
 from garboard.documents import Json, write_yaml
 from garboard.host.facts import MachineFacts
-from garboard.model import ClusterConfiguration, InitConfiguration
+from garboard.model.cluster import ClusterConfiguration
 from garboard.model.images import control_plane_images
+from garboard.model.lifecycle import InitConfiguration
 
 
 @click.group(epilog="Example: garboard config images list --kubernetes-version v1.36.4")
