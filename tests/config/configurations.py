@@ -1,7 +1,5 @@
 """Configurations that kubeadm and garboard must treat alike; `VERSION` stands for the minor's reference patch."""
 
-from collections.abc import Mapping
-
 CLUSTER = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: VERSION\n"
 INIT = (
     "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nbootstrapTokens:\n- token: abcdef.0123456789abcdef\n"
@@ -25,7 +23,7 @@ def _file(*documents: str) -> str:
     return "---\n".join(documents)
 
 
-VALID: Mapping[str, str] = {
+VALID: dict[str, str] = {
     "defaults": _file(INIT, CLUSTER),
     "dual stack": _file(
         INIT,
@@ -141,14 +139,14 @@ etcd:
     "kinds together": _file(INIT, CLUSTER, JOIN, RESET),
 }
 
-VALID_SINCE_1_37: Mapping[str, str] = {
+VALID_SINCE_1_37: dict[str, str] = {
     "upgrade": UPGRADE
     + "apply: {kubernetesVersion: VERSION, forceUpgrade: false, etcdUpgrade: false, patches: {directory: /p}, "
     "allowRCUpgrades: true}\nnode: {skipPhases: [a], dryRun: true}\nplan: {printConfig: true}\n"
     "diff: {contextLines: 5}\ntimeouts: {upgradeManifests: 10m}\n",
 }
 
-V1BETA3: Mapping[str, str] = {
+V1BETA3: dict[str, str] = {
     "v1beta3 init": _file(
         INIT.replace("v1beta4", "v1beta3") + "nodeRegistration:\n  kubeletExtraArgs: {v: '4', a: b}\n",
         """\
@@ -170,7 +168,7 @@ etcd:
     + "  timeout: 7m\nnodeRegistration: {kubeletExtraArgs: {a: b}}\n",
 }
 
-INVALID: Mapping[str, str] = {
+INVALID: dict[str, str] = {
     "subnets": _file(
         INIT,
         CLUSTER + "networking: {podSubnet: 10.0.0.0/30, serviceSubnet: '10.0.0.0/8,10.1.0.0/16', dnsDomain: A_b}\n",
@@ -238,4 +236,62 @@ INVALID: Mapping[str, str] = {
     "separator with text": CLUSTER + "--- text\n" + INIT,
     "not yaml": "a: [b\n",
     "experimental api": CLUSTER.replace("v1beta4", "v1"),
+}
+
+COMPONENTS: dict[str, str] = {
+    "defaults": CLUSTER,
+    "networks": CLUSTER + "networking: {podSubnet: 'fd00::/56', serviceSubnet: 'fd01::/112', dnsDomain: k8s.local}\n",
+    "certificates elsewhere": CLUSTER + "certificatesDir: /srv//pki/\n",
+    "ipv6 node": _file(INIT + "localAPIEndpoint: {advertiseAddress: 'fd00::9'}\n", CLUSTER),
+    "kubelet settings": _file(
+        CLUSTER,
+        KUBELET
+        + """\
+maxPods: 50
+cgroupDriver: cgroupfs
+rotateCertificates: false
+serverTLSBootstrap: true
+clusterDNS: []
+staticPodPath: /manifests
+authentication: {anonymous: {enabled: true}, webhook: {cacheTTL: 120s}}
+authorization: {mode: AlwaysAllow}
+healthzPort: 0
+readOnlyPort: 10255
+evictionHard: {memory.available: 100Mi, nodefs.available: 10%}
+featureGates: {B: true, A: false}
+shutdownGracePeriod: 90s
+logging:
+  flushFrequency: 5000000000
+  options: {json: {infoBufferSize: 1024Mi}}
+  vmodule: [{filePattern: a, verbosity: 3}]
+reservedMemory: [{numaNode: 0, limits: {memory: 1024Mi}}]
+registerWithTaints: [{key: a, effect: NoSchedule, timeAdded: '2030-01-01T10:00:00+02:00'}]
+systemReserved: {}
+tlsCipherSuites: []
+memoryThrottlingFactor: 0.9
+containerLogMaxSize: ''
+resolvConf: ''
+failSwapOn: false
+syncFrequency: 1.5h
+unknownField: 1
+""",
+    ),
+    "kube-proxy settings": _file(
+        CLUSTER + "networking: {podSubnet: 10.244.0.0/16}\n",
+        KUBE_PROXY
+        + """\
+mode: ipvs
+bindAddress: '::'
+clusterCIDR: 10.0.0.0/8
+clientConnection: {qps: 1.5, burst: 10, kubeconfig: /x}
+conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 24h}
+iptables: {masqueradeBit: 14, syncPeriod: 30s}
+nodePortAddresses: []
+featureGates: {}
+logging: {flushFrequency: 5s, verbosity: 2}
+oomScoreAdj: -999
+""",
+    ),
+    "kube-proxy on one address": _file(CLUSTER, KUBE_PROXY + "bindAddress: 127.0.0.1\nmode: nftables\n"),
+    "kube-proxy on no address": _file(CLUSTER, KUBE_PROXY + "bindAddress: nowhere\n"),
 }
