@@ -3,11 +3,19 @@ from dataclasses import replace
 import pytest
 from tests.config.configurations import CLUSTER, INIT, JOIN, KUBELET, V1BETA3
 
-from garboard.config import ConfigFile, FixedFacts, InvalidConfiguration, Loaded, ReadOptions
+from garboard.config import (
+    ConfigFile,
+    FixedFacts,
+    InvalidConfiguration,
+    Loaded,
+    ReadOptions,
+    join_from_flags,
+    reset_from_flags,
+)
 from garboard.errors import BadDocument, GarboardError
 from garboard.model import KubernetesVersion
 from garboard.model.duration import Duration
-from garboard.model.lifecycle import InitConfiguration, JoinConfiguration, TokenDiscovery
+from garboard.model.lifecycle import InitConfiguration, JoinConfiguration, ResetConfiguration, TokenDiscovery
 from garboard.model.node import CONTROL_PLANE_TAINT
 
 FACTS = FixedFacts(host=" Node-7 ", address="10.0.0.7", address_v6="fd00::7", token="fedcba.9876543210fedcba")
@@ -191,3 +199,23 @@ def test_sources_are_kept_beside_the_value() -> None:
     position = loaded.sources["ClusterConfiguration"].position(("clusterName",))
     assert position is not None
     assert position.line == 9
+
+
+def test_a_configuration_of_flags_is_completed_and_checked_too() -> None:
+    options = ReadOptions(detects_cri=False)
+    discovery = TokenDiscovery(
+        token="abcdef.0123456789abcdef", api_server_endpoint="a:1", unsafe_skip_ca_verification=True
+    )
+    join = JoinConfiguration(discovery=discovery, tls_bootstrap_token=discovery.token)
+    assert join_from_flags(join, FACTS, options).config.node_registration.name == "node-7"
+    with pytest.raises(InvalidConfiguration, match="the configuration given by flags is not valid"):
+        reset_from_flags(ResetConfiguration(certificates_dir="pki"), FACTS, options)
+
+
+def test_both_discoveries_are_looked_at() -> None:
+    with pytest.raises(InvalidConfiguration) as caught:
+        load_join(JOIN + "  file: {kubeConfigPath: 'http://a'}\n")
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "discovery",
+        "discovery.file.kubeConfigPath",
+    ]

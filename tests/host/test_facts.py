@@ -51,9 +51,10 @@ def test_a_socket_counts_only_if_somebody_listens(tmp_path: Path, monkeypatch: p
         listening.bind(str(live))
         listening.listen()
         bound.bind(str(dead))
-        monkeypatch.setattr(facts, "_CRI_SOCKETS", (f"unix://{live}", f"unix://{dead}", "unix:///no/such.sock"))
+        monkeypatch.setattr(facts, "KNOWN_CRI_SOCKETS", (f"unix://{live}", f"unix://{dead}", "unix:///no/such.sock"))
         assert MachineFacts().cri_sockets() == (f"unix://{live}",)
 
 
-def test_a_file_with_an_impossible_name_does_not_exist() -> None:
-    assert not MachineFacts().has_file("a\0b")
+@pytest.mark.parametrize("name", ["", "a\0b", "/no/such/file"])
+def test_a_name_that_is_none_or_impossible_is_no_file(name: str) -> None:
+    assert not MachineFacts().has_file(name)

@@ -7,7 +7,7 @@ to the phases.
 from garboard.config.component_configs import ComponentConfig, ComponentConfigs
 from garboard.config.flags import check_mixed_flags, parse_feature_gates
 from garboard.config.host_facts import FixedFacts, HostFacts
-from garboard.config.load import ConfigFile, Loaded, load_from_flags
+from garboard.config.load import ConfigFile, Loaded, init_from_flags, join_from_flags, reset_from_flags
 from garboard.config.printing import cluster_text, configuration_text
 from garboard.config.problems import InvalidConfiguration, Notes, Problem
 from garboard.config.reading import ReadOptions
@@ -33,9 +33,11 @@ __all__ = [
     "check_mixed_flags",
     "cluster_text",
     "configuration_text",
-    "load_from_flags",
+    "init_from_flags",
+    "join_from_flags",
     "load_stored_cluster",
     "migrated_text",
     "parse_feature_gates",
+    "reset_from_flags",
     "resolve_version",
 ]

@@ -4,12 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-KNOWN_CRI_SOCKETS = (
-    "unix:///var/run/containerd/containerd.sock",
-    "unix:///var/run/crio/crio.sock",
-    "unix:///var/run/cri-dockerd.sock",
-)
-
 
 class HostFacts(Protocol):
     """Asked only for what the configuration leaves open."""
@@ -23,7 +17,7 @@ class HostFacts(Protocol):
         """A global address of the loopback interface, if it has one."""
 
     def cri_sockets(self) -> Sequence[str]:
-        """Those of KNOWN_CRI_SOCKETS that somebody listens on."""
+        """Those of `model.node.KNOWN_CRI_SOCKETS` that somebody listens on."""
 
     def new_token(self) -> str: ...
 

@@ -15,13 +15,19 @@ from garboard.config.reading import V1BETA3, ReadOptions, in_current_shape, veri
 from garboard.config.sources import ConfigDocument, ConfigSource, read_documents
 from garboard.config.upgrade_document import upgrade_from_document
 from garboard.config.v1beta3 import control_plane_timeout
-from garboard.config.validate_node import init_problems, join_problems, reset_problems, upgrade_problems
+from garboard.config.validate_node import (
+    file_discovery_problems,
+    init_problems,
+    join_problems,
+    reset_problems,
+    upgrade_problems,
+)
 from garboard.config.versions import ResolvedVersion, resolve_version
 from garboard.documents import Json
 from garboard.errors import BadDocument
 from garboard.model import DEFAULT_VERSION, KubernetesVersion
 from garboard.model.duration import Duration
-from garboard.model.lifecycle import InitConfiguration, JoinConfiguration, ResetConfiguration
+from garboard.model.lifecycle import FileDiscovery, InitConfiguration, JoinConfiguration, ResetConfiguration
 from garboard.model.node import Timeouts
 from garboard.model.upgrade import UpgradeConfiguration
 
@@ -93,20 +99,17 @@ class ConfigFile:
     def join(self) -> Loaded[JoinConfiguration]:
         notes = Notes()
         document = Members(self._only("JoinConfiguration", notes))
-        missing = _discovery_shape_problems(document.object("discovery"))
-        join = default_join(join_from_document(document), self.host, notes, detect_cri=self.options.detects_cri)
-        problems = join_problems(join, self.host)
-        # With no discovery at all, what its members lack would only repeat that.
-        is_missing = not document.object("discovery").tree
-        notes.problems += missing + [each for each in problems if not (is_missing and each.path[0] == "discovery")]
+        notes.problems += _discovery_shape_problems(document.object("discovery"), self.host)
+        join = complete_join(join_from_document(document), self.host, self.options, notes)
+        if not document.object("discovery").tree:
+            # With no discovery at all, what its members lack would only repeat that.
+            notes.problems = [each for each in notes.problems if each.path[0] != "discovery" or len(each.path) == 1]
         return self._loaded(join, notes)
 
     def reset(self) -> Loaded[ResetConfiguration]:
         notes = Notes()
         document = Members(self._only("ResetConfiguration", notes))
-        reset = default_reset(reset_from_document(document), self.host, notes, detect_cri=self.options.detects_cri)
-        notes.problems += reset_problems(reset)
-        return self._loaded(reset, notes)
+        return self._loaded(complete_reset(reset_from_document(document), self.host, self.options, notes), notes)
 
     def upgrade(self) -> Loaded[UpgradeConfiguration]:
         notes = Notes()
@@ -165,15 +168,29 @@ class ConfigFile:
         return timeouts
 
 
-def load_from_flags(
+def init_from_flags(
     init: InitConfiguration, version: ResolvedVersion, host: HostFacts, options: ReadOptions
 ) -> Loaded[InitConfiguration]:
-    """Complete and validate a configuration that was made of flags."""
+    """Complete and validate a configuration that was made of flags; those of join and reset work alike."""
     notes = Notes()
     completed, components = complete_init(init, ComponentConfigs(), version, host, options, notes)
+    return replace(_from_flags(completed, notes), components=components)
+
+
+def join_from_flags(join: JoinConfiguration, host: HostFacts, options: ReadOptions) -> Loaded[JoinConfiguration]:
+    notes = Notes()
+    return _from_flags(complete_join(join, host, options, notes), notes)
+
+
+def reset_from_flags(reset: ResetConfiguration, host: HostFacts, options: ReadOptions) -> Loaded[ResetConfiguration]:
+    notes = Notes()
+    return _from_flags(complete_reset(reset, host, options, notes), notes)
+
+
+def _from_flags(config: ConfigT, notes: Notes) -> Loaded[ConfigT]:
     if notes.problems:
         raise InvalidConfiguration("the configuration given by flags", (str(problem) for problem in notes.problems))
-    return Loaded(config=completed, warnings=tuple(notes.warnings), components=components)
+    return Loaded(config=config, warnings=tuple(notes.warnings))
 
 
 def complete_init(
@@ -184,12 +201,26 @@ def complete_init(
     options: ReadOptions,
     notes: Notes,
 ) -> tuple[InitConfiguration, ComponentConfigs]:
-    """Fill in what depends on the machine and validate, also for a configuration made of flags."""
+    """Fill in what depends on the machine, and note every problem."""
     completed = default_init(init, version, host, notes, detect_cri=options.detects_cri)
     endpoint = completed.local_api_endpoint
     components = default_components(components, completed.cluster, endpoint, version.facts, notes)
     notes.problems += init_problems(completed, notes)
     return completed, components
+
+
+def complete_join(join: JoinConfiguration, host: HostFacts, options: ReadOptions, notes: Notes) -> JoinConfiguration:
+    completed = default_join(join, host, notes, detect_cri=options.detects_cri)
+    notes.problems += join_problems(completed, host)
+    return completed
+
+
+def complete_reset(
+    reset: ResetConfiguration, host: HostFacts, options: ReadOptions, notes: Notes
+) -> ResetConfiguration:
+    completed = default_reset(reset, host, notes, detect_cri=options.detects_cri)
+    notes.problems += reset_problems(completed)
+    return completed
 
 
 def _version_in(documents: tuple[ConfigDocument, ...]) -> ResolvedVersion | None:
@@ -221,9 +252,14 @@ def _etcd_shape_problems(etcd: Members) -> list[Problem]:
     return [Problem(path=("etcd",), value="", detail=detail)]
 
 
-def _discovery_shape_problems(discovery: Members) -> list[Problem]:
+def _discovery_shape_problems(discovery: Members, host: HostFacts) -> list[Problem]:
+    """Tell that both ways or none are given; the model has room for one, so the file is looked at here if both are."""
     has_token, has_file = "bootstrapToken" in discovery, "file" in discovery
     if has_token != has_file:
         return []
     detail = "bootstrapToken and file cannot both be set" if has_token else "bootstrapToken or file must be set"
-    return [Problem(path=("discovery",), value="", detail=detail)]
+    problems = [Problem(path=("discovery",), value="", detail=detail)]
+    if has_file:
+        location = discovery.object("file").text("kubeConfigPath")
+        problems += file_discovery_problems(FileDiscovery(kube_config_path=location), host)
+    return problems

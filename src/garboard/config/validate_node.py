@@ -154,7 +154,7 @@ def _discovery_problems(join: JoinConfiguration, host: HostFacts) -> Iterator[Pr
         yield from _token_discovery_problems(join.discovery)
         yield from _token_text_problems(join.tls_bootstrap_token, ("discovery", "tlsBootstrapToken"))
         return
-    yield from _file_discovery_problems(join.discovery, host)
+    yield from file_discovery_problems(join.discovery, host)
     if join.tls_bootstrap_token:
         yield from _token_text_problems(join.tls_bootstrap_token, ("discovery", "tlsBootstrapToken"))
 
@@ -173,7 +173,7 @@ def _token_discovery_problems(discovery: TokenDiscovery) -> Iterator[Problem]:
         yield Problem(path=(*path, "apiServerEndpoint"), value=endpoint, detail=error.message)
 
 
-def _file_discovery_problems(discovery: FileDiscovery, host: HostFacts) -> Iterator[Problem]:
+def file_discovery_problems(discovery: FileDiscovery, host: HostFacts) -> Iterator[Problem]:
     path: FieldPath = ("discovery", "file", "kubeConfigPath")
     location = discovery.kube_config_path
     try:

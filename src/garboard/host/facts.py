@@ -8,15 +8,12 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
+from garboard.model.node import KNOWN_CRI_SOCKETS
+
 _ROUTES_V4 = Path("/proc/net/route")
 _ROUTES_V6 = Path("/proc/net/ipv6_route")
 _LOOPBACK = "lo"
 _TOKEN_LETTERS = string.digits + string.ascii_lowercase
-_CRI_SOCKETS = (
-    "unix:///var/run/containerd/containerd.sock",
-    "unix:///var/run/crio/crio.sock",
-    "unix:///var/run/cri-dockerd.sock",
-)
 # rtnetlink(7): ask for all addresses; one message header, then the family.
 _RTM_GETADDR, _RTM_NEWADDR, _NLMSG_DONE, _NLM_F_REQUEST_DUMP = 22, 20, 3, 0x301
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
@@ -47,7 +44,7 @@ class MachineFacts:
         return _global_address(addresses, _LOOPBACK, 4) or _global_address(addresses, _LOOPBACK, 6)
 
     def cri_sockets(self) -> Sequence[str]:
-        return tuple(url for url in _CRI_SOCKETS if _is_listening(url.removeprefix("unix://")))
+        return tuple(url for url in KNOWN_CRI_SOCKETS if _is_listening(url.removeprefix("unix://")))
 
     def new_token(self) -> str:
         token_id, secret = ("".join(secrets.choice(_TOKEN_LETTERS) for _ in range(size)) for size in (6, 16))
@@ -55,7 +52,7 @@ class MachineFacts:
 
     def has_file(self, path: str) -> bool:
         try:
-            return Path(path).exists()
+            return bool(path) and Path(path).exists()
         except ValueError:  # a name with a NUL byte
             return False
 

@@ -7,6 +7,7 @@ from garboard.model.component import Arg
 from garboard.model.duration import Duration
 
 DEFAULT_CRI_SOCKET = "unix:///var/run/containerd/containerd.sock"
+KNOWN_CRI_SOCKETS = (DEFAULT_CRI_SOCKET, "unix:///var/run/crio/crio.sock", "unix:///var/run/cri-dockerd.sock")
 DEFAULT_BIND_PORT = 6443
 _ONE_MINUTE, _TWO_MINUTES, _FOUR_MINUTES, _FIVE_MINUTES = (Duration.of(minutes=count) for count in (1, 2, 4, 5))
 

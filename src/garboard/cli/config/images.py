@@ -9,7 +9,7 @@ import click
 from garboard.cli.config.inputs import config_path, open_config, show_warnings, supported_version, version_option
 from garboard.cli.output import OutputFormat, output_option
 from garboard.config.flags import parse_feature_gates
-from garboard.config.load import Loaded, load_from_flags
+from garboard.config.load import Loaded, init_from_flags
 from garboard.config.problems import Notes
 from garboard.config.reading import ReadOptions
 from garboard.documents import Json, write_yaml
@@ -49,7 +49,7 @@ def list_images(
         loaded = open_config(config, options, version).init()
     else:
         cluster = ClusterConfiguration(image_repository=image_repository, feature_gates=gates)
-        loaded = load_from_flags(InitConfiguration(cluster=cluster), version, MachineFacts(), options)
+        loaded = init_from_flags(InitConfiguration(cluster=cluster), version, MachineFacts(), options)
     show_warnings((*notes.warnings, *loaded.warnings))
     sys.stdout.write(_images_text(control_plane_images(loaded.config.cluster), output))
 
