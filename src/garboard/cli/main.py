@@ -10,6 +10,7 @@ from garboard.errors import GarboardError
 
 COMMANDS = {
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
+    "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
     "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),
     "kubeconfig": LazyCommand("garboard.cli.kubeconfig:kubeconfig", "Make kubeconfig files."),
     "lab": LazyCommand("garboard.cli.lab:lab", "Run a real cluster on this machine, without Docker or VM."),
