@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lock schema benchmarks clean
+.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmarks clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -29,8 +29,10 @@ lock:  ## Pin every dependency with hashes (after a change of pyproject.toml)
 schema: setup  ## Regenerate the type, flag and feature gate data of every supported minor (needs Go)
 	$(BIN)/python -m tools.schema.generate
 
-demo: setup  ## A patch tree over sample manifests: diff, lint with a deliberate mistake, explain
+demo: setup  ## Patches over sample manifests (diff, lint, explain), then the same kind of patches in a real cluster
 	@examples/patches/demo
+	@tools/setup/system-packages lab
+	@examples/lab/demo
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -48,7 +50,11 @@ test-fast: lint types unit  ## Lint, types, unit and property tests: about a min
 real: setup
 	$(PYTEST) -q -m "real and not lab"
 
-test: test-fast real  ## All the tests
+lab: setup  ## Tests with real clusters in namespaces of this machine (needs root)
+	@tools/setup/system-packages lab lab-test
+	$(PYTEST) -q -m lab
+
+test: test-fast real lab  ## All the tests
 
 clean:  ## Remove what the targets above made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,6 +10,10 @@ from garboard.errors import GarboardError
 
 COMMANDS = {
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
+    "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
+    "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),
+    "kubeconfig": LazyCommand("garboard.cli.kubeconfig:kubeconfig", "Make kubeconfig files."),
+    "lab": LazyCommand("garboard.cli.lab:lab", "Run a real cluster on this machine, without Docker or VM."),
     "version": LazyCommand("garboard.cli.version:version", "Show the version and the supported Kubernetes minors."),
     "completion": LazyCommand("garboard.cli.completion:completion", "Print a shell completion script."),
 }

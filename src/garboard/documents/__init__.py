@@ -7,7 +7,7 @@ from garboard.documents.convert import json_to_yaml
 from garboard.documents.json_text import read_json, write_json
 from garboard.documents.json_value import MAX_DEPTH, DocumentPath, Json, equal
 from garboard.documents.positions import Position, Positions, locate
-from garboard.documents.streams import DocumentText, Manifest, read_stream, split_documents
+from garboard.documents.streams import DocumentText, Manifest, cut_documents, read_stream, split_documents
 from garboard.documents.yaml_read import read_yaml
 from garboard.documents.yaml_write import write_yaml
 
@@ -19,6 +19,7 @@ __all__ = [
     "Manifest",
     "Position",
     "Positions",
+    "cut_documents",
     "equal",
     "json_to_yaml",
     "locate",

@@ -2,7 +2,9 @@
 
 from typing import TypeAlias
 
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+from garboard.model.json_value import Json
+
+__all__ = ["MAX_DEPTH", "DocumentPath", "Json", "equal"]
 
 # From the root: member names and list indices.
 DocumentPath: TypeAlias = tuple[str | int, ...]

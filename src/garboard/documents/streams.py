@@ -44,12 +44,17 @@ def split_documents(data: bytes | str, *, source: str) -> tuple[DocumentText, ..
     A separator with nothing before it stays part of the piece it opens, so `---` alone is a (null) document.
     """
     pieces = []
-    for piece in _pieces(_text(data, source), Place(source)):
+    for piece in cut_documents(data, source=source):
         trimmed = piece.text.strip(_SPACE)
         if trimmed:
             skipped = piece.text[: piece.text.index(trimmed[0])]
             pieces.append(DocumentText(trimmed, piece.line + skipped.count("\n")))
     return tuple(pieces)
+
+
+def cut_documents(data: bytes | str, *, source: str) -> tuple[DocumentText, ...]:
+    """Cut a file at its `---` lines and leave nothing out, as kubeadm cuts its configuration files."""
+    return tuple(_pieces(_text(data, source), Place(source)))
 
 
 def read_stream(data: bytes | str, *, source: str) -> Iterator[Manifest]:

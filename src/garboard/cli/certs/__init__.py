@@ -1,0 +1,23 @@
+"""`garboard certs`: certificates of the node this runs on."""
+
+import click
+
+from garboard.cli.lazy import LazyCommand, LazyGroup
+
+COMMANDS = {
+    "check-expiration": LazyCommand(
+        "garboard.cli.certs.expiration:check_expiration", "Show when certificates and their authorities end."
+    ),
+    "renew": LazyCommand("garboard.cli.certs.renew:renew", "Issue certificates again, with what they say now."),
+    "generate-csr": LazyCommand(
+        "garboard.cli.certs.generate_csr:generate_csr", "Make keys and signing requests for an external CA."
+    ),
+    "certificate-key": LazyCommand(
+        "garboard.cli.certs.certificate_key:certificate_key", "Print a key to encrypt shared certificates with."
+    ),
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, epilog="Example: garboard certs check-expiration --output json")
+def certs() -> None:
+    """Check, renew and request the certificates of a control-plane node."""

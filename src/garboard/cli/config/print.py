@@ -1,0 +1,54 @@
+"""`garboard config print`."""
+
+import sys
+
+import click
+
+from garboard.cli.config.inputs import supported_version, version_option
+from garboard.config.printing import (
+    init_defaults_text,
+    join_defaults_text,
+    reset_defaults_text,
+    upgrade_defaults_text,
+)
+from garboard.host.facts import MachineFacts
+
+
+@click.group("print", epilog="Example: garboard config print init-defaults --kubernetes-version v1.36.4")
+def print_() -> None:
+    """Print default configurations, as kubeadm of the minor prints them."""
+
+
+@print_.command("init-defaults")
+@click.option(
+    "--component-configs",
+    default="",
+    metavar="KINDS",
+    help="Also print these component configurations: KubeletConfiguration, KubeProxyConfiguration (comma-separated).",
+)
+@version_option
+def init_defaults(component_configs: str, kubernetes_version: str) -> None:
+    """Print what init assumes; placeholders stand for what the machine decides."""
+    kinds = [kind for kind in component_configs.split(",") if kind]
+    sys.stdout.write(init_defaults_text(supported_version(kubernetes_version).facts, kinds))
+
+
+@print_.command("join-defaults")
+@version_option
+def join_defaults(kubernetes_version: str) -> None:
+    """Print what join assumes on this machine."""
+    sys.stdout.write(join_defaults_text(supported_version(kubernetes_version).facts, MachineFacts().hostname()))
+
+
+@print_.command("reset-defaults")
+@version_option
+def reset_defaults(kubernetes_version: str) -> None:
+    """Print what reset assumes."""
+    sys.stdout.write(reset_defaults_text(supported_version(kubernetes_version).facts))
+
+
+@print_.command("upgrade-defaults")
+@version_option
+def upgrade_defaults(kubernetes_version: str) -> None:
+    """Print what the upgrade commands assume."""
+    sys.stdout.write(upgrade_defaults_text(supported_version(kubernetes_version).facts))

@@ -1,0 +1,43 @@
+"""kubeadm's configuration: bytes to typed values, defaulted, converted and validated as kubeadm of the minor does.
+
+What the machine knows (host name, addresses, sockets) arrives through `HostFacts`; acting on a configuration is left
+to the phases.
+"""
+
+from garboard.config.component_configs import ComponentConfig, ComponentConfigs
+from garboard.config.flags import check_mixed_flags, parse_feature_gates
+from garboard.config.host_facts import FixedFacts, HostFacts
+from garboard.config.load import ConfigFile, Loaded, init_from_flags, join_from_flags, reset_from_flags
+from garboard.config.printing import cluster_text, configuration_text
+from garboard.config.problems import InvalidConfiguration, Notes, Problem
+from garboard.config.reading import ReadOptions
+from garboard.config.sources import ConfigSource
+from garboard.config.stored import load_stored_cluster
+from garboard.config.versions import ResolvedVersion, resolve_version
+from garboard.config.whole_file import check_file, migrated_text
+
+__all__ = [
+    "ComponentConfig",
+    "ComponentConfigs",
+    "ConfigFile",
+    "ConfigSource",
+    "FixedFacts",
+    "HostFacts",
+    "InvalidConfiguration",
+    "Loaded",
+    "Notes",
+    "Problem",
+    "ReadOptions",
+    "ResolvedVersion",
+    "check_file",
+    "check_mixed_flags",
+    "cluster_text",
+    "configuration_text",
+    "init_from_flags",
+    "join_from_flags",
+    "load_stored_cluster",
+    "migrated_text",
+    "parse_feature_gates",
+    "reset_from_flags",
+    "resolve_version",
+]

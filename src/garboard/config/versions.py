@@ -1,0 +1,51 @@
+"""`kubernetesVersion` as users write it: a version, a CI build, or a label that kubeadm looks up on the network."""
+
+import re
+from dataclasses import dataclass
+
+from garboard.errors import InvalidValue
+from garboard.model import DEFAULT_VERSION, KubernetesVersion
+from garboard.model.minors import MinorFacts, facts_of
+
+_RELEASE = re.compile(r"v?((?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5}))([-\w.+]*)", re.ASCII)
+_LABEL = re.compile(r"(?:latest|stable)+(?:-([1-9])(?:\.([1-9][0-9]?))?)?")
+_PREFIXED = re.compile(r"(?:(release|ci)/)?([-\w.+]+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedVersion:
+    """A version in its normal form, such as v1.37.1; a pre-release keeps its suffix."""
+
+    text: str
+    is_ci: bool = False
+
+    @property
+    def release(self) -> KubernetesVersion:
+        found = _RELEASE.fullmatch(self.text)
+        assert found is not None, "resolve_version lets nothing else through"
+        return KubernetesVersion.parse(found[1])
+
+    @property
+    def facts(self) -> MinorFacts:
+        """What is particular to the kubeadm of this minor; another minor than the supported ones is refused."""
+        return facts_of(self.release)
+
+
+def resolve_version(text: str) -> ResolvedVersion:
+    """Resolve what was written, without the network: a label means the reference patch of its minor."""
+    found = _PREFIXED.fullmatch(text)
+    if found is None:
+        raise InvalidValue(f'invalid version "{text}"', hint=f"write kubernetesVersion as {DEFAULT_VERSION}")
+    is_ci, name = found[1] == "ci", found[2]
+    release = _RELEASE.fullmatch(name)
+    if release is not None:
+        return ResolvedVersion(f"v{release[1]}{release[2]}", is_ci)
+    label = _LABEL.fullmatch(name)
+    if label is None:
+        raise InvalidValue(
+            f'version "{text}" doesn\'t match patterns for neither semantic version nor labels (stable, latest, ...)',
+            hint=f"write kubernetesVersion as {DEFAULT_VERSION}",
+        )
+    if label[2] is None:
+        return ResolvedVersion(str(DEFAULT_VERSION), is_ci)
+    return ResolvedVersion(str(facts_of(KubernetesVersion(int(label[1]), int(label[2]))).reference), is_ci)

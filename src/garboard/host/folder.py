@@ -1,0 +1,26 @@
+"""A folder of this machine whose files are addressed by relative name."""
+
+from pathlib import Path
+
+from garboard.host.files import make_folder, read_file, write_file
+
+
+class HostFolder:
+    """Files below `root`; folders on the way to a new one are made."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content, or None when there is no such file; an absolute name is taken as it is."""
+        path = self.root / name
+        return read_file(path) if path.exists() else None
+
+    def write(self, name: str, data: bytes, *, new_mode: int) -> None:
+        """Replace the content in one move; a new file gets `new_mode`, an existing one keeps its own."""
+        path = self.root / name
+        make_folder(path.parent)
+        write_file(path, data, mode=None if path.exists() else new_mode)
+
+    def path_of(self, name: str) -> str:
+        return str(self.root / name)

@@ -1,0 +1,123 @@
+"""The control groups of a node: one group in every hierarchy, which the node sees as its root.
+
+A kubelet takes the pods of another one on the same root for orphans and kills them, so each node gets a cgroup
+namespace; inside it the kubelet works with `/` as on a machine of its own.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+TOP = "garboard-lab"
+# Processes of the node live in this leaf: with cgroup v2 a group with controllers switched on may hold none itself.
+LEAF = "system"
+NOT_OPTIONS = {"rw", "ro", "nsdelegate", "memory_recursiveprot", "memory_localevents"}
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """A mounted cgroup hierarchy; `options` are those that mount it again (`memory`, `name=systemd`)."""
+
+    path: Path
+    kind: str
+    options: str
+
+    @property
+    def is_v2(self) -> bool:
+        return self.kind == "cgroup2"
+
+
+def parse_hierarchies(mountinfo: str) -> tuple[Hierarchy, ...]:
+    """Read the cgroup hierarchies from the text of /proc/self/mountinfo; of one mounted twice, the first."""
+    found: dict[str, Hierarchy] = {}
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        kind, _, rest = right.partition(" ")
+        if kind in {"cgroup", "cgroup2"}:
+            options = ",".join(o for o in rest.split(" ")[1].split(",") if o not in NOT_OPTIONS)
+            path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), left.split(" ")[4])
+            found.setdefault(f"{kind}:{options}", Hierarchy(Path(path), kind, options if kind == "cgroup" else ""))
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class LabGroups:
+    """The groups of one lab in every hierarchy of the machine."""
+
+    hierarchies: tuple[Hierarchy, ...]
+    lab: str
+
+    def group(self, hierarchy: Hierarchy, node: str | None = None) -> Path:
+        lab = hierarchy.path / TOP / self.lab
+        return lab / node if node else lab
+
+    def entry_files(self, node: str, *, leaf: bool = True) -> list[Path]:
+        """The files into which a process writes itself to become one of the node's."""
+        ends = f"{LEAF}/cgroup.procs" if leaf else "cgroup.procs"
+        return [self.group(each, node) / ends for each in self.hierarchies]
+
+    def make(self, node: str) -> None:
+        """Make the node's groups; on cgroup v1 a new cpuset is empty until it is told its processors."""
+        for hierarchy in self.hierarchies:
+            path = hierarchy.path
+            for part in (TOP, self.lab, node):
+                path = path / part
+                path.mkdir(exist_ok=True)
+                _adopt_cpuset(path)
+            (path / LEAF).mkdir(exist_ok=True)
+            _adopt_cpuset(path / LEAF)
+
+    def delegate(self, node: str) -> None:
+        """On cgroup v2, switch on the controllers that the machine offers for the groups of the node's pods."""
+        for hierarchy in self.hierarchies:
+            if not hierarchy.is_v2:
+                continue
+            path = hierarchy.path
+            for part in ("", TOP, self.lab, node):
+                path = path / part
+                for controller in (path / "cgroup.controllers").read_text().split():
+                    (path / "cgroup.subtree_control").write_text(f"+{controller}")
+
+    def remove(self, node: str | None = None) -> list[Path]:
+        """Remove the groups of a node, or of the whole lab; return those that are still in use."""
+        left: list[Path] = []
+        for hierarchy in self.hierarchies:
+            left += remove_tree(self.group(hierarchy, node))
+            if node is None:
+                _remove_if_empty(hierarchy.path / TOP)
+        return left
+
+    def memory_bytes(self) -> int | None:
+        """The memory that the processes of the lab use, as the memory controller counts it."""
+        for hierarchy in self.hierarchies:
+            for name in ("memory.usage_in_bytes", "memory.current"):
+                file = self.group(hierarchy) / name
+                if file.exists():
+                    return int(file.read_text())
+        return None
+
+
+def remove_tree(group: Path) -> list[Path]:
+    """Remove a group and those below it; return what could not be removed."""
+    if not group.is_dir():
+        return []
+    left = [path for child in sorted(group.iterdir()) if child.is_dir() for path in remove_tree(child)]
+    return left or ([] if _remove_if_empty(group) else [group])
+
+
+def _remove_if_empty(group: Path) -> bool:
+    try:
+        group.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _adopt_cpuset(group: Path) -> None:
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        file, parent = group / name, group.parent / name
+        # On cgroup v2 an empty file means "as the parent"; only v1 refuses processes until it is filled.
+        if file.exists() and parent.exists() and (group / "cpuset.sched_load_balance").exists():
+            file.write_text(parent.read_text())

@@ -1,0 +1,303 @@
+"""The supervisor of a lab: one process that holds the switch's network, the nodes, their services and the endpoint.
+
+Every process of a node ends with the node's first process, and that one ends with the supervisor, so killing the
+supervisor is all it takes to stop a lab. It runs in the network namespace of the switch.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from garboard.documents import Json
+from garboard.errors import GarboardError
+from garboard.lab import network
+from garboard.lab.cgroups import LEAF, LabGroups
+from garboard.lab.control import answer_one, short_path
+from garboard.lab.entering import JOIN_GROUPS, enter_command
+from garboard.lab.layout import LabFiles
+from garboard.lab.mounts import RootPlan, plan_mounts
+from garboard.lab.proxy import Backend, Proxy
+from garboard.lab.runtime import SOCKET
+from garboard.lab.services import Service, Services, Units
+from garboard.lab.topology import API_PORT, ENDPOINT_ADDRESS, Lab, Node, Role
+
+READY_WITHIN_S = 20.0
+STOP_WITHIN_S = 10.0
+
+
+@dataclass(slots=True)
+class RunningNode:
+    node: Node
+    first: Service
+    pid: int
+    units: Units | None = None
+    server: asyncio.Server | None = None
+    is_plugged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What does not change while the supervisor runs."""
+
+    files: LabFiles
+    groups: LabGroups
+    root: RootPlan
+    node_command: tuple[str, ...]
+    first_process: str
+
+
+class Supervisor:
+    def __init__(self, setting: Setting, services: Services) -> None:
+        self.setting = setting
+        self.services = services
+        self.nodes: dict[str, RunningNode] = {}
+        self.proxy = Proxy()
+        self.partitions: set[frozenset[str]] = set()
+        self.lab: Lab | None = None
+        self._ended = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._handlers: dict[str, Callable[[dict[str, Json]], Awaitable[Json]]] = {
+            "ping": self._ping, "start-node": self._start_node, "stop-node": self._stop_node, "status": self._status,
+            "unit": self._unit, "partition": self._partition, "heal": self._heal, "shutdown": self._shutdown,
+        }  # fmt: skip
+
+    async def run(self, forward: socket.socket) -> None:
+        """Serve until `shutdown` is asked for or a signal comes."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ended.set)
+        await self._ip(network.switch_commands())
+        self._keep(self.proxy.check_forever())
+        await loop.create_server(self.proxy.front, ENDPOINT_ADDRESS, API_PORT)
+        await loop.create_server(self.proxy.front, sock=forward)
+        control = self.setting.files.control
+        control.unlink(missing_ok=True)
+        with short_path(control) as path:
+            await asyncio.start_unix_server(self._serve_control, path)
+        await self._ended.wait()
+        await asyncio.gather(*(self._end_node(node) for node in tuple(self.nodes.values())))
+
+    def _keep(self, work: Awaitable[None]) -> None:
+        async def guarded() -> None:
+            await work
+
+        task = asyncio.get_running_loop().create_task(guarded())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- requests ---------------------------------------------------------------------------------------------------
+
+    async def _serve_control(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answer_one(reader, writer, self._dispatch)
+
+    async def _dispatch(self, request: dict[str, Json]) -> Json:
+        handler = self._handlers.get(str(request.get("do")))
+        if handler is None:
+            raise GarboardError(f"the supervisor does not know {request.get('do')!r}")
+        return await handler(request)
+
+    async def _ping(self, _request: dict[str, Json]) -> Json:
+        return {"pid": os.getpid()}
+
+    async def _shutdown(self, _request: dict[str, Json]) -> Json:
+        self._ended.set()
+        return {}
+
+    async def _status(self, _request: dict[str, Json]) -> Json:
+        return {
+            "pid": os.getpid(),
+            "nodes": {name: self._node_status(node) for name, node in self.nodes.items()},
+            "endpoint": {each.address: each.is_ready for each in self.proxy.backends.values()},
+            "partitions": [list[Json](sorted(pair)) for pair in sorted(self.partitions, key=sorted)],
+        }
+
+    def _node_status(self, running: RunningNode) -> Json:
+        return {"pid": running.pid, "units": running.units.words() if running.units else {}}
+
+    async def _start_node(self, request: dict[str, Json]) -> Json:
+        document = request["lab"]
+        assert isinstance(document, dict)
+        self.lab = Lab.from_json(document)
+        node = self.lab.node(str(request["node"]))
+        if node.name in self.nodes:
+            raise GarboardError(f"node {node.name} is running already")
+        running = await self._begin_node(node)
+        return {"pid": running.pid}
+
+    async def _stop_node(self, request: dict[str, Json]) -> Json:
+        await self._end_node(self._running(str(request["node"])))
+        return {}
+
+    async def _unit(self, request: dict[str, Json]) -> Json:
+        units = self._running(str(request["node"])).units
+        assert units is not None
+        answer = await units.systemctl([str(request["verb"]), str(request["unit"])])
+        return {"text": answer.text, "status": answer.status}
+
+    async def _partition(self, request: dict[str, Json]) -> Json:
+        self.partitions.add(frozenset({str(request["a"]), str(request["b"])}))
+        await self._apply_partitions()
+        return {}
+
+    async def _heal(self, request: dict[str, Json]) -> Json:
+        between = request["between"]
+        if isinstance(between, list) and between:
+            self.partitions.discard(frozenset(map(str, between)))
+        else:
+            self.partitions.clear()
+        await self._apply_partitions()
+        return {}
+
+    async def _apply_partitions(self) -> None:
+        assert self.lab is not None
+        pairs = [(self.lab.node(min(pair)), self.lab.node(max(pair))) for pair in self.partitions]
+        await self._must(["nft", "-f", "-"], network.partition_rules(pairs))
+
+    def _running(self, name: str) -> RunningNode:
+        if name not in self.nodes:
+            raise GarboardError(f"node {name} is not running", hint=f"start it with `garboard lab start {name}`")
+        return self.nodes[name]
+
+    # --- nodes ------------------------------------------------------------------------------------------------------
+
+    async def _begin_node(self, node: Node) -> RunningNode:
+        running = await self._open_namespaces(node)
+        self.nodes[node.name] = running
+        try:
+            await self._plug(running)
+            files = self.setting.files.node(node.name)
+            running.units = units = self._units(running)
+            files.socket.unlink(missing_ok=True)
+            with short_path(files.socket) as path:
+                running.server = await asyncio.start_unix_server(self._node_server(units), path)
+            units.start("containerd")
+            if (files.var / "lib/kubelet/config.yaml").exists():
+                units.start("kubelet")
+            await self._wait_for_runtime(running)
+        except BaseException:
+            await self._end_node(running)
+            raise
+        self._keep(self._watch(running))
+        if node.role is Role.CONTROL_PLANE:
+            self.proxy.backends[node.name] = Backend(node.address, API_PORT)
+        return running
+
+    async def _open_namespaces(self, node: Node) -> RunningNode:
+        groups, files = self.setting.groups, self.setting.files.node(node.name)
+        groups.make(node.name)
+        steps = plan_mounts(files, self.setting.root, groups.hierarchies)
+        plan = {
+            "root": str(files.root),
+            "hostname": node.name,
+            "steps": [step.as_json() for step in steps],
+            "groups": [f"{each.path}/{LEAF}/cgroup.procs" for each in groups.hierarchies],
+            "command": [self.setting.first_process],
+        }
+        command = _first_process_command(groups.entry_files(node.name, leaf=False), self.setting.node_command)
+        first = await self.services.start_service(command, log=files.log("node"), stdin=json.dumps(plan).encode())
+        said = await first.first_line(READY_WITHIN_S)
+        pid = self.services.child_of(first.pid)
+        if said != "ready" or pid is None:
+            first.kill()
+            raise GarboardError(f"node {node.name} did not start: see {files.log('node')}", error_class="node-failed")
+        for entry in groups.entry_files(node.name):
+            entry.write_text(str(first.pid))
+        groups.delegate(node.name)
+        return RunningNode(node, first, pid)
+
+    async def _plug(self, running: RunningNode) -> None:
+        assert self.lab is not None
+        node = running.node
+        await self.services.run_briefly(["ip", "link", "delete", node.port_name])  # of a life before, if still there
+        await self._ip(network.plug_commands(node, running.pid))
+        await self._ip(network.node_commands(node), running.pid)
+        running.is_plugged = True
+        plugged = [each for each in self.nodes.values() if each.is_plugged]
+        others = [each.node for each in plugged]
+        await self._ip(network.route_commands(node, others, self.lab.pod_subnet), running.pid)
+        for each in plugged:
+            await self._ip(network.route_commands(each.node, [node], self.lab.pod_subnet), each.pid)
+
+    async def _wait_for_runtime(self, running: RunningNode) -> None:
+        path = f"/proc/{running.pid}/root{SOCKET}"
+        try:
+            async with asyncio.timeout(READY_WITHIN_S):
+                while not await _answers(path):
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            log = self.setting.files.node(running.node.name).log("containerd")
+            raise GarboardError(f"containerd of {running.node.name} did not start: see {log}") from None
+
+    async def _watch(self, running: RunningNode) -> None:
+        await running.first.wait()
+        await self._end_node(running)
+
+    async def _end_node(self, running: RunningNode) -> None:
+        """Kill every process of a node, as a power cut would, and clear away what it leaves in the kernel."""
+        if self.nodes.get(running.node.name) is running:
+            del self.nodes[running.node.name]
+        backend = self.proxy.backends.pop(running.node.name, None)
+        if backend:
+            backend.take_down()
+        if running.units:
+            running.units.forget()
+        if running.server:
+            running.server.close()
+        self.services.send_signal(running.pid, signal.SIGKILL)
+        await running.first.wait()
+        await self.services.run_briefly(["ip", "link", "delete", running.node.port_name])
+        async with asyncio.timeout(STOP_WITHIN_S):
+            while self.setting.groups.remove(running.node.name):
+                await asyncio.sleep(0.02)
+
+    def _units(self, running: RunningNode) -> Units:
+        groups, files = self.setting.groups.entry_files(running.node.name), self.setting.files.node(running.node.name)
+        return Units(
+            self.services, lambda script: enter_command(running.pid, groups, ["/bin/sh", "-c", script]), files.log
+        )
+
+    def _node_server(self, units: Units) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+        async def dispatch(request: dict[str, Json]) -> Json:
+            arguments = request["arguments"]
+            assert isinstance(arguments, list)
+            answer = await units.systemctl([str(each) for each in arguments])
+            return {"text": answer.text, "status": answer.status}
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await answer_one(reader, writer, dispatch)
+
+        return serve
+
+    # --- the machine ------------------------------------------------------------------------------------------------
+
+    async def _ip(self, commands: str, pid: int | None = None) -> None:
+        if commands:
+            inside = ["nsenter", f"--net=/proc/{pid}/ns/net"] if pid else []
+            await self._must([*inside, "ip", "-batch", "-"], commands)
+
+    async def _must(self, command: Sequence[str], stdin: str) -> None:
+        status, output = await self.services.run_briefly(command, stdin)
+        if status != 0:
+            raise GarboardError(f"{' '.join(command)}: {output.strip()}", error_class="network")
+
+
+def _first_process_command(groups: Sequence[Path], node_command: Sequence[str]) -> list[str]:
+    return [
+        "/bin/sh", "-c", JOIN_GROUPS, "join-groups", *map(str, groups), "--",
+        "setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
+        "--kill-child=KILL", "--", *node_command,
+    ]  # fmt: skip
+
+
+async def _answers(path: str) -> bool:
+    try:
+        _, writer = await asyncio.open_unix_connection(path)
+    except OSError:
+        return False
+    writer.close()
+    return True

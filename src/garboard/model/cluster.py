@@ -1,0 +1,117 @@
+"""The cluster-wide configuration that everything past `config` reads; no API version in sight.
+
+The defaults here are kubeadm's static ones. `config` fills in what depends on the machine.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from garboard.model.addresses import address_at
+from garboard.model.component import ApiServer, ControlPlaneComponent, Dns, ExternalEtcd, LocalEtcd
+from garboard.model.duration import Duration
+from garboard.model.minors import (
+    ECDSA_GATE,
+    LOCAL_MODE_GATE,
+    NODE_LOCAL_CRI_SOCKET_GATE,
+    ROOTLESS_GATE,
+    MinorFacts,
+    facts_of,
+)
+from garboard.model.version import DEFAULT_VERSION, KubernetesVersion, Minor
+
+DEFAULT_CERTIFICATES_DIR = "/etc/kubernetes/pki"
+DEFAULT_IMAGE_REPOSITORY = "registry.k8s.io"
+CI_IMAGE_REPOSITORY = "gcr.io/k8s-staging-ci-images"
+
+EncryptionAlgorithm = Literal["RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384"]
+DEFAULT_ENCRYPTION_ALGORITHM: EncryptionAlgorithm = "RSA-2048"
+DEFAULT_CERTIFICATE_VALIDITY = Duration.of(hours=8760)
+DEFAULT_CA_CERTIFICATE_VALIDITY = Duration.of(hours=87600)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Networking:
+    """One CIDR, or one per address family joined by a comma, as kubeadm writes them into flags."""
+
+    service_subnet: str = "10.96.0.0/12"
+    pod_subnet: str = ""
+    dns_domain: str = "cluster.local"
+
+    @property
+    def api_server_virtual_ip(self) -> str:
+        """The address of the `kubernetes` Service: the first of the first service CIDR."""
+        return str(address_at(self.service_subnet, 1) or "")
+
+    @property
+    def dns_ip(self) -> str:
+        """The address of the cluster DNS Service: the tenth of the first service CIDR."""
+        return str(address_at(self.service_subnet, 10) or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConfiguration:
+    """What is stored in the kubeadm-config ConfigMap."""
+
+    kubernetes_version: str = str(DEFAULT_VERSION)  # normalised: v1.37.1, or with a suffix v1.37.0-rc.1
+    ci_kubernetes_version: str = ""
+    control_plane_endpoint: str = ""
+    cluster_name: str = "kubernetes"
+    certificates_dir: str = DEFAULT_CERTIFICATES_DIR
+    image_repository: str = DEFAULT_IMAGE_REPOSITORY
+    ci_image_repository: str = ""
+    encryption_algorithm: EncryptionAlgorithm = DEFAULT_ENCRYPTION_ALGORITHM
+    certificate_validity_period: Duration = DEFAULT_CERTIFICATE_VALIDITY
+    ca_certificate_validity_period: Duration = DEFAULT_CA_CERTIFICATE_VALIDITY
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    networking: Networking = field(default_factory=Networking)
+    api_server: ApiServer = field(default_factory=ApiServer)
+    controller_manager: ControlPlaneComponent = field(default_factory=ControlPlaneComponent)
+    scheduler: ControlPlaneComponent = field(default_factory=ControlPlaneComponent)
+    etcd: LocalEtcd | ExternalEtcd = field(default_factory=LocalEtcd)
+    dns: Dns = field(default_factory=Dns)
+    is_proxy_disabled: bool = False
+
+    @property
+    def release(self) -> KubernetesVersion:
+        """The numbers of `kubernetes_version`, without a pre-release or build suffix."""
+        return KubernetesVersion.parse(self.kubernetes_version.partition("-")[0].partition("+")[0])
+
+    @property
+    def minor(self) -> Minor:
+        """The minor whose kubeadm is emulated for this cluster."""
+        return self.release.as_minor
+
+    @property
+    def control_plane_image_repository(self) -> str:
+        """Where the images built from the main Kubernetes repository come from."""
+        return self.ci_image_repository or self.image_repository
+
+    @property
+    def facts(self) -> MinorFacts:
+        """What is particular to the kubeadm that is emulated for this cluster."""
+        return facts_of(self.release)
+
+    @property
+    def key_algorithm(self) -> EncryptionAlgorithm:
+        """The algorithm of new keys: where the minor still has the gate for ECDSA keys, the gate decides."""
+        if ECDSA_GATE not in self.facts.gate_defaults or ECDSA_GATE not in self.feature_gates:
+            return self.encryption_algorithm
+        return "ECDSA-P256" if self.feature_gates[ECDSA_GATE] else "RSA-2048"
+
+    @property
+    def is_kubelet_local_mode(self) -> bool:
+        """Whether the kubelet of a control-plane node talks to its own API server (KEP-4471)."""
+        return self.feature_gates.get(LOCAL_MODE_GATE, True)
+
+    @property
+    def is_rootless(self) -> bool:
+        """Whether the control-plane static pods run as users of their own."""
+        return self.facts.is_gate_on(self.feature_gates, ROOTLESS_GATE)
+
+    @property
+    def has_instance_config(self) -> bool:
+        """Whether the CRI socket is a node's own kubelet setting (instance-config.yaml), not a kubelet flag."""
+        if NODE_LOCAL_CRI_SOCKET_GATE not in self.facts.gate_defaults:
+            return True
+        return self.feature_gates.get(NODE_LOCAL_CRI_SOCKET_GATE, True)

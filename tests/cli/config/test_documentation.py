@@ -1,0 +1,29 @@
+"""The examples of docs/configuration.md, run."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.config.configurations import V1BETA3
+
+from garboard.cli.main import run
+
+PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def test_the_examples_print_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kubeadm.yaml").write_text(blocks("yaml")[0])
+    (tmp_path / "old.yaml").write_text(V1BETA3["v1beta3 init"].replace("VERSION", "v1.37.1"))
+    for block in blocks("console"):
+        for command, expected in re.findall(r"^\$ garboard ([^\n]*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            run(shlex.split(command))
+            out, err = capsys.readouterr()
+            assert out + err == expected

@@ -1,0 +1,12 @@
+"""The real kubeadm at every supported version."""
+
+import pytest
+from tests.parity.kubeadm import Kubeadm
+
+from garboard.model import SUPPORTED_VERSIONS
+
+
+@pytest.fixture(params=SUPPORTED_VERSIONS, ids=str)
+def kubeadm(request: pytest.FixtureRequest) -> Kubeadm:
+    version = str(request.param)
+    return Kubeadm(request.getfixturevalue("binaries").locate("kubeadm", version), version)

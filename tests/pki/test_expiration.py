@@ -1,0 +1,113 @@
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder
+
+from garboard.errors import GarboardError
+from garboard.pki import KUBECONFIGS
+from garboard.pki.credentials import kubeconfig_file, observe_kubeconfig
+from garboard.pki.expiration import ObservedNode, expiration_report, human_duration, report_document, report_text
+from garboard.pki.store import observe_pairs, write_files
+
+LATER = NOW + timedelta(days=10)
+
+
+def observe(pki: MemoryFolder, conf: MemoryFolder) -> ObservedNode:
+    return ObservedNode(
+        observe_pairs(pki), {spec.file_name: observe_kubeconfig(conf, spec.file_name) for spec in KUBECONFIGS}
+    )
+
+
+def full_node() -> tuple[MemoryFolder, MemoryFolder]:
+    pki, conf = full_folder(), MemoryFolder(prefix="/etc/kubernetes")
+    ca = observe_pairs(pki)["ca"].as_signer()
+    assert ca is not None
+    write_files(conf, [kubeconfig_file(spec, INPUTS, ca, KEYS, NOW) for spec in KUBECONFIGS])
+    return pki, conf
+
+
+def test_table_of_a_whole_node() -> None:
+    pki, conf = full_node()
+    del conf.files["super-admin.conf"]
+    text = report_text(expiration_report(observe(pki, conf), LATER), LATER)
+    lines = text.splitlines()
+    assert lines[0].split("  ")[0] == "CERTIFICATE"
+    assert lines[1] == (
+        "admin.conf                   Nov 15, 2027 12:00 UTC   354d            ca                      no      "
+    )
+    assert lines[11] == "!MISSING! super-admin.conf".ljust(len(lines[1]) - len("no      "))
+    assert lines[12] == ""
+    assert lines[14] == "ca                      Nov 12, 2036 12:00 UTC   9y              no      "
+    assert len(lines) == 17
+
+
+def test_document_names_what_is_missing() -> None:
+    pki, conf = full_node()
+    del pki.files["apiserver.crt"]
+    document = report_document(expiration_report(observe(pki, conf), LATER), LATER)
+    certificates = document["certificates"]
+    assert isinstance(certificates, list)
+    assert certificates[1] == {
+        "name": "apiserver",
+        "expirationDate": None,
+        "residualTime": 0,
+        "externallyManaged": False,
+        "missing": True,
+    }
+    assert certificates[2] == {
+        "name": "apiserver-etcd-client",
+        "expirationDate": "2027-11-15T12:00:00Z",
+        "residualTime": 355 * 86400 - 1,
+        "externallyManaged": False,
+        "caName": "etcd-ca",
+        "missing": False,
+    }
+
+
+def test_external_etcd_leaves_its_certificates_out() -> None:
+    report = expiration_report(observe(*full_node()), NOW, has_external_etcd=True)
+    assert [each.name for each in report.authorities] == ["ca", "front-proxy-ca"]
+    assert not [each.name for each in report.certificates if "etcd" in each.name]
+
+
+def test_ca_without_key_means_externally_managed() -> None:
+    pki, conf = full_node()
+    del pki.files["front-proxy-ca.key"]
+    report = expiration_report(observe(pki, conf), NOW)
+    external = [each.name for each in (*report.certificates, *report.authorities) if each.is_externally_managed]
+    assert external == ["front-proxy-client", "front-proxy-ca"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        pytest.param("apiserver.crt", b"?", "apiserver.crt: no valid certificate", id="unreadable leaf"),
+        pytest.param("ca.crt", b"?", "ca.crt: no valid certificate", id="unreadable CA"),
+        pytest.param("admin.conf", b"[]", "not a kubeconfig", id="no kubeconfig"),
+    ],
+)
+def test_unreadable_files_are_an_error(name: str, data: bytes, reason: str) -> None:
+    pki, conf = full_node()
+    (conf if name.endswith(".conf") else pki).files[name] = data
+    with pytest.raises(GarboardError, match=reason):
+        expiration_report(observe(pki, conf), NOW)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-100, "<invalid>"), (-1, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (125, "2m5s"), (600, "10m"),
+        (10799, "179m"), (10800, "3h"), (10860, "3h1m"), (28800, "8h"), (172799, "47h"), (172800, "2d"),
+        (176400, "2d1h"), (8 * 86400, "8d"), (729 * 86400, "729d"), (730 * 86400, "2y"), (731 * 86400, "2y1d"),
+        (8 * 365 * 86400, "8y"), (3650 * 86400, "10y"),
+    ],
+)  # fmt: skip
+def test_length_of_time_as_kubectl_shows_it(seconds: int, text: str) -> None:
+    assert human_duration(seconds) == text
+
+
+@given(st.integers(-(10**10), 10**12))
+def test_every_length_of_time_has_a_text(seconds: int) -> None:
+    assert human_duration(seconds)
