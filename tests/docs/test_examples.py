@@ -13,7 +13,7 @@ PAGES = ("README.md", "docs/patches.md")
 
 
 def commands() -> list[object]:
-    found = []
+    found: list[object] = []
     for page in PAGES:
         text = (ROOT / page).read_text().replace("\\\n", " ")
         for line in re.findall(r"^\$ (garboard .*)$", text, re.MULTILINE):
