@@ -22,7 +22,6 @@ COMPONENTS = {
     "kube-apiserver": "kube-apiserver",
     "kube-controller-manager": "kube-controller-manager",
     "kube-scheduler": "kube-scheduler",
-    "kubeletconfiguration": "kubelet",
     "kubeproxydaemonset": "kube-proxy",
 }
 
@@ -55,15 +54,21 @@ def check_patch(patch: Patch, shape: StructType | None, schema: Schema, componen
     for name, position in patch.source.repeated_keys:
         message = f"{name!r} stands twice in one mapping, and only the last one counts"
         notes.findings.append(Finding(patch.source.name, position, "repeated-key", message, "remove one of the two"))
-    flags = FlagCheck(notes, schema, component)
-    types = TypeCheck(notes, schema, flags, DirectiveCheck(notes))
+    types = TypeCheck(notes, schema, FlagCheck(notes, schema, component), DirectiveCheck(notes))
+    try:
+        _check_content(patch, shape, types)
+    except RecursionError:
+        notes.error("bad-document", "the patch is nested too deeply", ())
+    return notes.findings
+
+
+def _check_content(patch: Patch, shape: StructType | None, types: TypeCheck) -> None:
     if patch.type is PatchType.JSON:
         OperationCheck(types).run(patch.value, shape)
     elif patch.type is PatchType.ARGS:
-        flags.args(patch.value)
+        types.flags.args(patch.value, is_pod=shape is not None and short_name(shape) == "Pod")
     else:
         _check_mapping(patch, shape, types)
-    return notes.findings
 
 
 def _check_mapping(patch: Patch, shape: StructType | None, types: TypeCheck) -> None:

@@ -57,7 +57,7 @@ class DirectiveCheck:
 
     def in_element(self, element: dict[str, Json], merge_key: str, at: DocumentPath) -> None:
         """Check what stands beside `$patch` in an element of a merged list: nothing of it counts."""
-        if DIRECTIVE not in element:
+        if element.get(DIRECTIVE) not in ("delete", "replace"):
             return
         kept = (DIRECTIVE, merge_key) if element[DIRECTIVE] == "delete" else (DIRECTIVE,)
         self._ignored([key for key in element if key not in kept], element[DIRECTIVE], at)

@@ -25,8 +25,8 @@ class BadValue:
 
 
 def is_known_to_take(flag: Flag | None) -> bool:
-    """Tell whether a flag without `=` takes the next word as its value; a boolean never does."""
-    return flag is not None and flag.type != "bool"
+    """Tell whether a flag without `=` takes the next word as its value; a boolean and its like never do."""
+    return flag is not None and flag.type not in ("bool", "ignored", "version")
 
 
 def bad_value(flag: Flag, value: str, choices: Set[str] | None) -> BadValue | None:

@@ -74,9 +74,9 @@ class FlagCheck:
             name, equals, value = text.lstrip("-").partition("=")
             self._word(Word(name, value if equals else None, at), component, program)
 
-    def args(self, args: Json) -> None:
+    def args(self, args: Json, *, is_pod: bool) -> None:
         """Check an args patch: a mapping of flag to value."""
-        component = self.schema.component(self.component or "")
+        component = self.schema.component(self.component or "") if is_pod else None
         try:
             flags = flags_of(args)
         except PatchFailed as error:
@@ -84,18 +84,15 @@ class FlagCheck:
             return
         if component is None or self.component is None:
             hint = "args patches work on kube-apiserver, kube-controller-manager, kube-scheduler and etcd"
-            self.notes.error("bad-document", "an args patch needs a target that runs a program with flags", (), hint)
+            self.notes.error("bad-document", "an args patch needs a Pod that runs a known program", (), hint)
             return
         for name, values in flags.items():
-            for value in values:
-                if isinstance(value, dict | list) or value is None:
+            for value in values or (None,):
+                if isinstance(value, dict | list) or (value is None and values):
                     message = f"the value of flag {name!r} must be text, a number or a boolean"
                     self.notes.error("wrong-type", message, (name,))
-                    continue
-                text = str(value).lower() if isinstance(value, bool) else str(value)
-                self._word(Word(name.lstrip("-"), text, (name,)), component, self.component)
-            if not values:
-                self._word(Word(name.lstrip("-"), None, (name,)), component, self.component)
+                else:
+                    self._word(Word(name.lstrip("-"), _text_of(value), (name,)), component, self.component)
 
     def gate_map(self, gates: Json, program: str, at: DocumentPath) -> None:
         """Check `featureGates` of a component's configuration."""
@@ -155,6 +152,13 @@ class FlagCheck:
         elif gate.is_locked and wanted is not None and wanted != gate.default:
             message = f"the feature gate {name!r} is locked to {str(gate.default).lower()}"
             self.notes.error("locked-feature-gate", message, at, f"remove it: {program} refuses to start with it")
+
+
+def _text_of(value: Json) -> str | None:
+    """Return a flag's value as it would stand in a command; nothing for a flag that is removed."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _flags_among(

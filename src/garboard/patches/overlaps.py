@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json, Position
 from garboard.patches.apply import Applied
-from garboard.patches.fieldpath import show_path
+from garboard.patches.fieldpath import IDENTIFYING_KEYS, show_path
 from garboard.patches.findings import Finding, Related, Severity
 from garboard.patches.origin import same
 from garboard.patches.patch import Patch, PatchType
@@ -20,9 +20,15 @@ def find_overlaps(applied: Applied) -> list[Finding]:
     assert applied.trace is not None, "overlaps need a watched run"
     findings = []
     for loser, winner in _overlaps(applied.trace):
-        if winner.at not in HEADERS:
+        if winner.at not in HEADERS and not _is_only_a_key(winner):
             findings.append(_finding(applied.patches, loser, winner))
     return findings
+
+
+def _is_only_a_key(write: Write) -> bool:
+    """Tell whether a patch only names the element of a list that it is about."""
+    is_key = len(write.at) > 1 and isinstance(write.at[-2], int) and write.at[-1] in IDENTIFYING_KEYS
+    return is_key and same(write.before, write.after)
 
 
 def _overlaps(trace: Trace) -> Iterator[tuple[Write, Write]]:

@@ -8,7 +8,7 @@ import click
 from garboard import __version__
 from garboard.cli.output import write_data
 from garboard.cli.patch.inputs import VersionType, node_options, version_option
-from garboard.cli.patch.lint_inputs import LintRequest, lint_all, lint_towards
+from garboard.cli.patch.lint_inputs import LintInputs, LintRequest
 from garboard.errors import BadDocument
 from garboard.model import KubernetesVersion
 from garboard.patches import (
@@ -63,8 +63,8 @@ def lint(
 
     Exits with 3 if there are errors; warnings alone exit with 0.
     """
-    request = LintRequest(**options)  # type: ignore[arg-type]
-    findings = lint_towards(request, version, to) if to else lint_all(request, version)
+    inputs = LintInputs.read(LintRequest(**options))  # type: ignore[arg-type]
+    findings = inputs.lint_towards(version, to) if to else inputs.lint(version)
     against = to or version
     if output == "sarif":
         sys.stdout.write(json.dumps(findings_as_sarif(findings, tool_version=__version__), indent=2) + "\n")

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
+from typing import Self
 
 from garboard.cli.patch.inputs import patch_files, read_many
 from garboard.documents import Json
@@ -52,46 +52,59 @@ class LintRequest:
             raise BadUsage("--target and --kind exclude each other", hint="a target has its kind already")
 
 
-def lint_all(request: LintRequest, version: KubernetesVersion) -> list[Finding]:
-    """Return the findings about everything that the request names, against one version."""
-    checks = PatchChecks(load_schema(version))
-    originals = [original.value for original in read_many(request.originals)]
-    findings: list[Finding] = []
-    for path in request.paths:
-        if path != "-" and Path(path).is_dir():
-            findings += lint_tree(patch_files(path), checks, NodeFacts(request.node, request.role), originals)
-        else:
-            findings += _lint_file(path, request, checks, originals)
-    if request.patch_set is not None:
-        folder = Path(request.patch_set).parent
-        patches = read_patch_set(
-            read_file(request.patch_set), source=request.patch_set, load=lambda name: read_file(folder / name)
-        )
-        findings += lint_objects(patches, checks, source=request.patch_set, originals=originals)
-    return in_reading_order(findings)
+@dataclass(frozen=True)
+class LintInputs:
+    """What the request names, read once: stdin has nothing to give a second time."""
 
+    request: LintRequest
+    directories: tuple[str, ...]
+    contents: dict[str, bytes]
+    originals: tuple[Json, ...]
 
-def lint_towards(request: LintRequest, version: KubernetesVersion, to: KubernetesVersion) -> list[Finding]:
-    """Return the findings against `to`, telling which of them are new there."""
-    known = {(each.file, each.position, each.error_class) for each in lint_all(request, version)}
-    return [
-        each if (each.file, each.position, each.error_class) in known else _as_new(each, version)
-        for each in lint_all(request, to)
-    ]
+    @classmethod
+    def read(cls, request: LintRequest) -> Self:
+        directories = tuple(path for path in request.paths if path != "-" and Path(path).is_dir())
+        contents = {path: read_file(path) for path in request.paths if path not in directories}
+        return cls(request, directories, contents, tuple(each.value for each in read_many(request.originals)))
+
+    def lint(self, version: KubernetesVersion) -> list[Finding]:
+        """Return the findings about everything, against one version."""
+        checks = PatchChecks(load_schema(version))
+        node = NodeFacts(self.request.node, self.request.role)
+        findings: list[Finding] = []
+        for path in self.directories:
+            findings += lint_tree(patch_files(path), checks, node, self.originals)
+        for path in self.contents:
+            findings += self._lint_file(path, checks)
+        if self.request.patch_set is not None:
+            findings += self._lint_patch_set(self.request.patch_set, checks)
+        return in_reading_order(findings)
+
+    def lint_towards(self, version: KubernetesVersion, to: KubernetesVersion) -> list[Finding]:
+        """Return the findings against `to`, telling which of them are new there."""
+        known = {(each.file, each.position, each.error_class) for each in self.lint(version)}
+        return [
+            each if (each.file, each.position, each.error_class) in known else _as_new(each, version)
+            for each in self.lint(to)
+        ]
+
+    def _lint_file(self, path: str, checks: PatchChecks) -> list[Finding]:
+        file = PatchFile(Path(path).name, path, lambda: self.contents[path])
+        subject, type_ = _subject(file, self.request, checks, self.originals)
+        try:
+            patches = read_patch_file(path, file.load(), type_)
+        except BadDocument as error:
+            return [unreadable(path, error)]
+        return lint_patches(patches, subject, checks)
+
+    def _lint_patch_set(self, path: str, checks: PatchChecks) -> list[Finding]:
+        folder = Path(path).parent
+        patches = read_patch_set(read_file(path), source=path, load=lambda name: read_file(folder / name))
+        return lint_objects(patches, checks, source=path, originals=self.originals)
 
 
 def _as_new(finding: Finding, version: KubernetesVersion) -> Finding:
     return replace(finding, message=f"{finding.message} (Kubernetes {version.as_minor} accepts it)")
-
-
-def _lint_file(path: str, request: LintRequest, checks: PatchChecks, originals: Sequence[Json]) -> list[Finding]:
-    file = PatchFile(Path(path).name, path, partial(read_file, path))
-    subject, type_ = _subject(file, request, checks, originals)
-    try:
-        patches = read_patch_file(path, file.load(), type_)
-    except BadDocument as error:
-        return [unreadable(path, error)]
-    return lint_patches(patches, subject, checks)
 
 
 def _subject(

@@ -1,0 +1,56 @@
+"""Linting patch sets for any objects."""
+
+from collections.abc import Sequence
+
+from garboard.documents import Json
+from garboard.model import DEFAULT_VERSION
+from garboard.patches import Finding, PatchChecks, lint_objects, read_patch_set
+from garboard.schema import load_schema
+
+SET = """\
+patches:
+- {target: {kind: Deployment, name: web}, file: replicas.yaml}
+- {target: {kind: Deployment, name: web}, file: image.yaml}
+- {target: {kind: Widget}, type: merge, file: widget.yaml}
+"""
+FILES = {"replicas.yaml": "spec: {replicas: 3}", "image.yaml": "spec: {paused: true}", "widget.yaml": "spec: {any: 1}"}
+
+
+def deployment(name: str) -> Json:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {"replicas": 1}}
+
+
+def lint(files: dict[str, str], originals: Sequence[Json] = ()) -> list[tuple[str, str]]:
+    patches = read_patch_set(SET.encode(), source="set.yaml", load=lambda name: (FILES | files)[name].encode())
+    checks = PatchChecks(load_schema(DEFAULT_VERSION))
+    found: list[Finding] = lint_objects(patches, checks, source="set.yaml", originals=originals)
+    return [(each.where, each.error_class) for each in found]
+
+
+def test_entries_are_checked_by_the_kind_they_select() -> None:
+    assert lint({}) == []
+    assert lint({"image.yaml": "spec: {replica: 1}", "widget.yaml": "spec: {replica: 1}"}) == [
+        ("image.yaml:1:8", "unknown-field")
+    ]
+
+
+def test_entries_with_one_selection_may_overlap() -> None:
+    assert lint({"image.yaml": "spec: {replicas: 5}"}) == [("image.yaml:1:8", "overlapping-patches")]
+
+
+def test_entry_that_selects_no_object_is_found_and_still_checked() -> None:
+    widget: Json = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    assert lint({}, [deployment("web"), widget]) == []
+    assert lint({"replicas.yaml": "spec: {replica: 3}"}, [deployment("other"), widget]) == [
+        ("replicas.yaml:1:8", "unknown-field"),
+        ("set.yaml:2:3", "zero-match"),
+        ("set.yaml:3:3", "zero-match"),
+    ]
+
+
+def test_patches_are_tried_on_the_objects_they_select() -> None:
+    objects: list[Json] = [deployment("web"), {"apiVersion": "example.org/v1", "kind": "Widget"}]
+    assert lint({"image.yaml": "spec: {paused: null}"}, objects) == [
+        ("image.yaml:1:1", "no-change"),
+        ("image.yaml:1:8", "zero-match"),
+    ]

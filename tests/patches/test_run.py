@@ -1,0 +1,66 @@
+"""Strict runs refuse what the patches show by themselves; compat runs do not even look."""
+
+import pytest
+
+from garboard.documents import Json
+from garboard.model import DEFAULT_VERSION
+from garboard.patches import (
+    Patch,
+    PatchChecks,
+    PatchRefused,
+    PatchType,
+    Source,
+    find_target,
+    patch_object,
+    patch_target,
+    refuse_errors,
+)
+from garboard.schema import load_schema
+
+SCHEMA = load_schema(DEFAULT_VERSION)
+POD = SCHEMA.find_kind("Pod").type
+
+
+def pod() -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "etcd"}, "spec": {"nodeName": "a"}}
+
+
+def patch(text: str, type_: PatchType = PatchType.STRATEGIC) -> Patch:
+    return Patch.from_yaml(Source("patch.yaml", text), type_)
+
+
+def test_watched_run_carries_static_findings() -> None:
+    applied = patch_object(pod(), [patch("spec: {nodeNam: b}")], POD, is_watched=True, checks=PatchChecks(SCHEMA))
+    assert [(each.error_class, each.where) for each in applied.findings] == [("unknown-field", "patch.yaml:1:8")]
+
+
+def test_target_is_checked_as_well() -> None:
+    applied = patch_target(
+        pod(), [patch("spec: {nodeNam: b}")], find_target("etcd", DEFAULT_VERSION), SCHEMA, is_watched=True
+    )
+    assert [each.error_class for each in applied.findings] == ["unknown-field"]
+
+
+def test_unwatched_run_has_no_findings() -> None:
+    applied = patch_object(pod(), [patch("spec: {nodeNam: b}")], POD, is_watched=False, checks=PatchChecks(SCHEMA))
+    assert applied.findings == ()
+
+
+def test_misspelling_is_told_rather_than_the_failure_it_leads_to() -> None:
+    wrong = patch("- {op: add, path: /spek/nodeName, value: b}", PatchType.JSON)
+    with pytest.raises(PatchRefused) as refused:
+        patch_object(pod(), [wrong], POD, is_watched=True, checks=PatchChecks(SCHEMA))
+    assert (refused.value.error_class, refused.value.hint) == ("unknown-field", "did you mean 'spec'?")
+
+
+def test_finding_that_many_objects_share_is_refused_once() -> None:
+    checks = PatchChecks(SCHEMA)
+    wrong = patch("spec: {nodeNam: b}")
+    findings = [
+        finding
+        for _ in range(3)
+        for finding in patch_object(pod(), [wrong], POD, is_watched=True, checks=checks).findings
+    ]
+    with pytest.raises(PatchRefused) as refused:
+        refuse_errors(findings)
+    assert len(refused.value.findings) == 1
