@@ -160,7 +160,8 @@ class RandomPatches:
             if self._is(0.45):
                 self._patch_member(patch, name, field, original.get(name), depth)
         if self._is(0.02):
-            patch["unknownField"] = self.random.choice(({"a": 1}, ["a"], "a", None))
+            odd: tuple[Json, ...] = ({"a": 1}, ["a"], "a", None)
+            patch["unknownField"] = self.random.choice(odd)
         if self._is(0.05):
             patch["$patch"] = self.random.choice(
                 ("replace", "delete", "replace", "delete", "merge", "Replace", None, 1)

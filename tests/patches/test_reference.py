@@ -1,10 +1,13 @@
-"""Thousands of random patches through our engine and through the Go libraries: the same outcome, the same error class."""
+"""Thousands of random patches, ours beside the Go libraries: the same outcome or the same error class."""
 
 import json
 from random import Random
 from typing import Any
 
 import pytest
+from tests.equality import same_value
+from tests.patches.random_patches import RandomPatches
+from tests.patches.reference import Answer, ask
 
 from garboard.documents import Json
 from garboard.errors import GarboardError
@@ -15,9 +18,6 @@ from garboard.patches.merge import apply_merge
 from garboard.patches.strategic import apply_strategic
 from garboard.patches.taking import copy_of
 from garboard.schema import StructType, load_schema
-from tests.equality import same_value
-from tests.patches.random_patches import RandomPatches
-from tests.patches.reference import Answer, ask
 
 pytestmark = pytest.mark.real
 
