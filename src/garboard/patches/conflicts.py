@@ -60,7 +60,7 @@ def _unique_and_sorted(values: list[Json]) -> list[Json]:
 
     The reference works in the list's own storage, and the patch that it returns holds what that leaves there.
     """
-    slots = Slots(values)
+    slots = Slots.over(values)
     kept = sorted(slots.deduplicate(), key=go_text)
     values[:] = [*kept, *slots.values()[len(kept) :]]
     return kept

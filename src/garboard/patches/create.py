@@ -250,7 +250,7 @@ def _walk_scalars(before: list[Json], after: list[Json], rules: DiffRules) -> tu
             if rules.with_deletions:
                 deleted.append(before[i])
             i += 1
-    return added, Slots(deleted).deduplicate()
+    return added, Slots.over(deleted).deduplicate()
 
 
 def _sorted_as_text(values: Sequence[Json]) -> list[Json]:
