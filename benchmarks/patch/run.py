@@ -60,14 +60,22 @@ def main() -> None:
 
 def find_program(name: str) -> Path:
     """Return a pinned program, built first if need be."""
-    command = [GARBOARD, "lab", "binaries", "get", name, "--output", "json"]
+    command: list[str | Path] = [GARBOARD, "lab", "binaries", "get", name, "--output", "json"]
     found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return Path(found[0]["path"])
 
 
 def run_all(folder: Path, kustomize: Path, kubectl: Path, runs: int) -> dict[str, Any]:
     size = write_inputs(folder)
-    strict = [GARBOARD, "patch", "apply", "-f", folder / "objects", "--patch-set", folder / "patches.yaml"]
+    strict: list[str | Path] = [
+        GARBOARD,
+        "patch",
+        "apply",
+        "-f",
+        folder / "objects",
+        "--patch-set",
+        folder / "patches.yaml",
+    ]
     commands: dict[str, list[str | Path]] = {
         "garboard": strict,
         "garboard --compat": [*strict, "--compat", "-o", "json"],
@@ -101,7 +109,7 @@ def sample_kubectl(folder: Path, kubectl: Path) -> tuple[list[Run], dict[str, An
         for document in sample(patch):
             source, out = folder / "one.json", folder / "one.out"
             source.write_text(json.dumps(document))
-            command = [kubectl, "patch", "--local", "-f", source, "--type", patch.type, "-o", "json"]
+            command: list[str | Path] = [kubectl, "patch", "--local", "-f", source, "--type", patch.type, "-o", "json"]
             runs.append(measure([*command, "--patch-file", folder / patch.file], output=out))
             patched |= read_objects(out)
     return runs, patched
