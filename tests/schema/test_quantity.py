@@ -43,7 +43,7 @@ def test_recorded_quantities_are_written_as_go_writes_them() -> None:
 
 
 def test_huge_exponents_cost_nothing() -> None:
-    assert canonical_quantity("1e-2000000000") == "1n".replace("n", "e-9")
+    assert canonical_quantity("1e-2000000000") == "1e-9"
     assert canonical_quantity("1e2000000000") == "100e1999999998"
 
 

@@ -1,14 +1,16 @@
 import copy
+from pathlib import Path
 
 import pytest
 from tests.equality import same_value as same
 from tests.schema.vectors import vectors
 
-from garboard.documents import Json
+from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import BadDocument
-from garboard.model import SUPPORTED_VERSIONS
+from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
 from garboard.schema import Schema, StructType, load_schema, round_trip
 
+VECTORS = Path(__file__).parents[1] / "vectors/patches"
 SCHEMA = load_schema(SUPPORTED_VERSIONS[0])
 
 
@@ -131,3 +133,12 @@ def test_field_of_another_minor_is_dropped() -> None:
     round_trip(document, type_of(document))
     assert "protocol" not in probe
     assert "protocol" in str(newer)
+
+
+@pytest.mark.parametrize("name", ["etcd", "kube-apiserver", "kube-scheduler"])
+@pytest.mark.parametrize("version", SUPPORTED_VERSIONS, ids=str)
+def test_manifest_written_by_kubeadm_does_not_change(name: str, version: KubernetesVersion) -> None:
+    text = (VECTORS / "kubeadm-base" / f"{name}.yaml").read_text()
+    document = read_yaml(text, source=name)
+    round_trip(document, load_schema(version).type_named("core/v1.Pod"))
+    assert write_yaml(document) == text

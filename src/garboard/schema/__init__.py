@@ -5,8 +5,20 @@ The data is generated from the Go types and programs of each release (`make sche
 """
 
 from garboard.schema.catalog import KnownKind, Schema, load_schema
+from garboard.schema.components import Component, FeatureGate, Flag
 from garboard.schema.round_trip import round_trip
 from garboard.schema.suggest import suggest
 from garboard.schema.types import Field, StructType
 
-__all__ = ["Field", "KnownKind", "Schema", "StructType", "load_schema", "round_trip", "suggest"]
+__all__ = [
+    "Component",
+    "FeatureGate",
+    "Field",
+    "Flag",
+    "KnownKind",
+    "Schema",
+    "StructType",
+    "load_schema",
+    "round_trip",
+    "suggest",
+]

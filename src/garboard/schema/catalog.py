@@ -2,14 +2,16 @@
 
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import msgspec
 
 from garboard.errors import InvalidValue
 from garboard.model import KubernetesVersion, Minor, reference_version
+from garboard.schema.components import Component, ComponentData, FeatureGate, Flag
 from garboard.schema.suggest import suggest
 from garboard.schema.types import StructType, TypeTable
 
@@ -73,6 +75,23 @@ class Schema:
             if found is not None:
                 return found
         raise self._unknown_kind(text, api_version, name)
+
+    def component(self, name: str) -> Component | None:
+        """Return what `kube-apiserver`, `kubelet`, `etcd` and the others accept in this minor."""
+        return self._components.get(name)
+
+    def flags(self, component: str) -> Mapping[str, Flag] | None:
+        found = self.component(component)
+        return None if found is None else found.flags
+
+    def feature_gates(self, component: str) -> Mapping[str, FeatureGate] | None:
+        found = self.component(component)
+        return None if found is None else found.feature_gates
+
+    @cached_property
+    def _components(self) -> Mapping[str, Component]:
+        data = msgspec.json.decode(read_data(self.version.as_minor, "flags.json.z"), type=dict[str, ComponentData])
+        return {name: Component(each) for name, each in data.items()}
 
     def _unknown_kind(self, text: str, api_version: str, name: str) -> InvalidValue:
         kinds = self.kinds()

@@ -70,13 +70,13 @@ def _whole(least: int, most: int) -> Callable[[Json], int]:
 
 
 def _double(value: Json) -> Json:
-    return _plain(_finite(value), value)
+    return settle(_finite(value))
 
 
 def _single(value: Json) -> Json:
     number = _to_single(_finite(value))
     shortest = (float(f"{number:.{digits}g}") for digits in range(1, 10))
-    return _plain(next(each for each in shortest if _to_single(each) == number), value)
+    return settle(next(each for each in shortest if _to_single(each) == number))
 
 
 def _finite(value: Json) -> float:
@@ -93,10 +93,6 @@ def _to_single(number: float) -> float:
         return float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError as exc:
         raise Mismatch("a number is too large") from exc
-
-
-def _plain(number: float, original: Json) -> Json:
-    return original if number == original else settle(number)
 
 
 def _bytes(value: Json) -> Json:

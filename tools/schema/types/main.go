@@ -8,6 +8,7 @@
 package main
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -51,16 +52,18 @@ var selfWritten = map[reflect.Type]string{
 	reflect.TypeFor[apiextensions.JSONSchemaPropsOrStringArray](): "raw",
 }
 
-// Written through an unexported helper with the same members, so the fields tell the truth.
-var plainDespiteMarshaler = map[reflect.Type]bool{
-	reflect.TypeFor[apiextensions.JSONSchemaProps]():              true,
-	reflect.TypeFor[apiextensions.CustomResourceDefinitionSpec](): true,
+func writesItself(goType reflect.Type) bool {
+	pointer := reflect.PointerTo(goType)
+	for _, way := range []reflect.Type{
+		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](),
+		reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+	} {
+		if pointer.Implements(way) {
+			return true
+		}
+	}
+	return false
 }
-
-var (
-	marshaler   = reflect.TypeFor[json.Marshaler]()
-	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-)
 
 type table struct {
 	Roots  map[string]string            `json:"roots"` // "apps/v1 Deployment" -> "apps/v1.Deployment"
@@ -115,11 +118,10 @@ func (t *table) reference(goType reflect.Type) string {
 		return name
 	}
 	t.origin[name] = goType
-	pointer := reflect.PointerTo(goType)
 	how, special := selfWritten[goType]
 	if special {
 		t.Self[name] = how
-	} else if (pointer.Implements(marshaler) || pointer.Implements(unmarshaler)) && !plainDespiteMarshaler[goType] {
+	} else if writesItself(goType) {
 		fail("%v reads or writes itself: teach this program how", goType)
 	}
 	fields := map[string]string{}
@@ -185,6 +187,9 @@ func patchWords(tag reflect.StructTag) string {
 }
 
 func (t *table) describe(goType reflect.Type) string {
+	if goType.Kind() != reflect.Struct && goType.Kind() != reflect.Pointer && writesItself(goType) {
+		fail("%v reads or writes itself: teach this program how", goType)
+	}
 	switch goType.Kind() {
 	case reflect.Pointer:
 		return "*" + t.describe(goType.Elem())

@@ -29,7 +29,8 @@ func main() {
 
 func words(each *flag.Flag) string {
 	text := typeOf(each.Value)
-	if text == "ignored" || strings.Contains(strings.ToLower(each.Usage), "deprecated") {
+	said := strings.Contains(strings.ToLower(each.Usage), "deprecated")
+	if text == "ignored" || said || etcdmain.IsDeprecated(each.Name) {
 		text += " deprecated"
 	}
 	return text

@@ -4,10 +4,12 @@ package report
 import (
 	"encoding/json"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
+	_ "k8s.io/component-base/logs/json/register" // as every main package does: it adds flags
 )
 
 // Component is everything that is said of one program.
@@ -29,7 +31,7 @@ func Print(flags *pflag.FlagSet, choices map[string][]string) {
 		if flag.Hidden {
 			words += " hidden"
 		}
-		component.Flags[flag.Name] = words
+		component.Flags[strings.ReplaceAll(flag.Name, "_", "-")] = words // the programs normalise when they start
 	})
 	if flags.Lookup("feature-gates") != nil {
 		for name, spec := range utilfeature.DefaultMutableFeatureGate.GetAll() {
