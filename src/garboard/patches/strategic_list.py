@@ -85,16 +85,21 @@ def check_order(patch: list[Json], order: list[Json], key: str, at: DocumentPath
         return
     _check_order_elements(order, key, at)
     wanted = [element for element in patch if not (key and _directive(element, at) == "delete")]
-    left = iter(order)
-    for element in wanted:
+    # Both lists are walked once; a directive after the end of the order counts as missing there, as in the reference.
+    matched = place = 0
+    while matched < len(wanted) and place < len(order):
+        element = wanted[matched]
         if isinstance(element, dict) and DIRECTIVE in element:
+            matched += 1
             continue
-        if not any(_same_key(element, other, key, at) for other in left):
-            raise PatchFailed(
-                "the list contradicts its $setElementOrder: an element is missing there or stands elsewhere",
-                error_class="order-mismatch",
-                at=at,
-            )
+        matched += _same_key(element, order[place], key, at)
+        place += 1
+    if matched < len(wanted):
+        raise PatchFailed(
+            "the list contradicts its $setElementOrder: an element is missing there or stands elsewhere",
+            error_class="order-mismatch",
+            at=at,
+        )
 
 
 def _check_order_elements(order: list[Json], key: str, at: DocumentPath) -> None:

@@ -38,7 +38,8 @@ class Taker:
     def pruned(self, value: Json, at: DocumentPath, *, nulls: bool, directives: bool) -> JsonOrAbsent:
         """Return a copy without null members and/or without maps that carry `$patch`; ABSENT if nothing remains."""
         if isinstance(value, dict):
-            if directives and DIRECTIVE in value:
+            # Nulls go first: a directive that is null is no directive any more.
+            if directives and DIRECTIVE in value and not (nulls and value[DIRECTIVE] is None):
                 return ABSENT
             return self._pruned_map(value, at, nulls, directives)
         if isinstance(value, list):
