@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from benchmarks.measure import Run, machine, measure, median
 from benchmarks.patch.objects import OBJECTS, PATCHES, PatchEntry, object_texts, selected, write_inputs
 

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.config.configurations import COMPONENTS, INVALID, V1BETA3, VALID, VALID_SINCE_1_37
 
 from garboard.cli.main import run
 from garboard.config import ConfigFile, FixedFacts, InvalidConfiguration, ReadOptions, check_file
@@ -15,6 +14,7 @@ from garboard.errors import GarboardError
 from garboard.host.facts import MachineFacts
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
+from tests.config.configurations import COMPONENTS, INVALID, V1BETA3, VALID, VALID_SINCE_1_37
 
 pytestmark = [
     pytest.mark.real,

@@ -1,10 +1,10 @@
 """The real kubeadm at every supported version."""
 
 import pytest
-from tests.parity.kubeadm import Kubeadm
 
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
+from tests.parity.kubeadm import Kubeadm
 
 
 @pytest.fixture(params=SUPPORTED_VERSIONS, ids=str)

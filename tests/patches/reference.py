@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.go_programs import build_oracle
-
 from garboard.documents import Json
 from garboard.model import KubernetesVersion
+from tests.go_programs import build_oracle
 
 _MODULES = ("api", "apimachinery", "client-go", "kubelet", "kube-proxy")
 _CLASSES = (

@@ -5,9 +5,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.equality import same_value
-from tests.patches.random_patches import RandomPatches
-from tests.patches.reference import Answer, ask
 
 from garboard.documents import Json
 from garboard.errors import GarboardError
@@ -18,6 +15,9 @@ from garboard.patches.merge import apply_merge
 from garboard.patches.strategic import apply_strategic
 from garboard.patches.taking import copy_of
 from garboard.schema import StructType, load_schema
+from tests.equality import same_value
+from tests.patches.random_patches import RandomPatches
+from tests.patches.reference import Answer, ask
 
 pytestmark = pytest.mark.real
 

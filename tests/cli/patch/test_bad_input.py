@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.cli.patch.commands import PATCH_SET, POD, READERS, Workplace
 
 from garboard.cli.main import run
+from tests.cli.patch.commands import PATCH_SET, POD, READERS, Workplace
 
 DEEP = 10_000
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
