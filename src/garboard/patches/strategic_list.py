@@ -1,8 +1,7 @@
 """Strategic merge of lists: by merge key, as a set of scalars, and the order of the outcome."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import PatchFailed
@@ -15,21 +14,19 @@ from garboard.patches.trace import ABSENT, Item
 Identity: TypeAlias = "tuple[type, Any]"
 
 
-@dataclass(frozen=True, slots=True)
-class ListMerge:
-    """What merging a list needs of a run: how to take values over, and how to merge two maps that share a key."""
+class Run(Protocol):
+    """What merging a list needs: how to take values over, and how to merge two maps that share a key."""
 
-    taker: Taker
-    is_applying: bool
+    @property
+    def taker(self) -> Taker: ...
 
     def merge(
         self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath
-    ) -> dict[str, Json]:
-        raise NotImplementedError
+    ) -> dict[str, Json]: ...
 
 
 def merge_list(
-    run: ListMerge,
+    run: Run,
     original: list[Json],
     patch: list[Json],
     elements: Shape,
@@ -136,7 +133,7 @@ def _element_kind(original: Sequence[Json], patch: Sequence[Json], at: DocumentP
 
 
 def _merge_maps(
-    run: ListMerge, original: list[Json], slots: Slots, patch: list[Json], elements: Shape, key: str, at: DocumentPath
+    run: Run, original: list[Json], slots: Slots, patch: list[Json], elements: Shape, key: str, at: DocumentPath
 ) -> tuple[list[Json], list[Json], list[Json]]:
     """Return the merged elements, the order of those that were there, and the patch elements without directives."""
     plain: list[tuple[int, dict[str, Json]]] = []
@@ -167,7 +164,7 @@ def _merge_maps(
 
 
 def _delete(
-    run: ListMerge, original: list[Json], slots: Slots, element: dict[str, Json], key: str, at: DocumentPath
+    run: Run, original: list[Json], slots: Slots, element: dict[str, Json], key: str, at: DocumentPath
 ) -> Slots:
     doomed = _key_identity(element, key, at)
     length = len(slots)
@@ -184,7 +181,7 @@ def _delete(
 
 
 def _merge_plain(
-    run: ListMerge,
+    run: Run,
     slots: Slots,
     plain: Iterable[tuple[int, dict[str, Json]]],
     elements: Shape,
@@ -213,7 +210,7 @@ def _places(values: Sequence[Json], key: str, at: DocumentPath) -> dict[Identity
     return places
 
 
-def _without(run: ListMerge, original: list[Json], doomed: list[Json], at: DocumentPath) -> list[Json]:
+def _without(run: Run, original: list[Json], doomed: list[Json], at: DocumentPath) -> list[Json]:
     places = {_identity(value, at): index for index, value in enumerate(doomed)}
     present = {_identity(value, at) for value in original}
     for identity, index in places.items():
@@ -230,14 +227,14 @@ def _without(run: ListMerge, original: list[Json], doomed: list[Json], at: Docum
     return kept
 
 
-def _note_added(run: ListMerge, original: list[Json], added: list[Json], at: DocumentPath) -> None:
+def _note_added(run: Run, original: list[Json], added: list[Json], at: DocumentPath) -> None:
     present = {_identity(value, at) for value in original}
     for index, value in enumerate(added):
         before = value if _identity(value, at) in present else ABSENT
         run.taker.note(original, Item.of(value), (*at, index), before, value)
 
 
-def _note_replaced(run: ListMerge, original: list[Json], fresh: list[Json], key: str, at: DocumentPath) -> None:
+def _note_replaced(run: Run, original: list[Json], fresh: list[Json], key: str, at: DocumentPath) -> None:
     kept = _places(fresh, key, at)
     for element in original:
         if isinstance(element, dict) and key in element and _identity(element[key], at) not in kept:

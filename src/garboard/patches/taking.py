@@ -94,6 +94,12 @@ class Taker:
             self.trace.wrote(container, member, at, before, after)
 
 
+def as_json(value: JsonOrAbsent) -> Json:
+    """Return a value that is known to be there."""
+    assert not isinstance(value, Absent)
+    return value
+
+
 def copy_of(value: Json) -> Json:
     """Return a deep copy; several times quicker than copy.deepcopy because JSON has no cycles and few types."""
     if isinstance(value, dict):
