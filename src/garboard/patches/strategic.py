@@ -174,7 +174,7 @@ class MapMerge:
         wanted_at = (*at[:-1], name)
         wanted = _list_or_refuse(patch[name], wanted_at) if name in patch else None
         field = member_shape(shape, name, at)
-        element_shape(field, at)
+        element_shape(field, at)  # refuses a field that is no list
         check_order(wanted or [], order, field.merge_key, at)
         if before is None and wanted is None:
             return False
