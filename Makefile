@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmarks clean
+.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -55,6 +55,12 @@ lab: setup  ## Tests with real clusters in namespaces of this machine (needs roo
 	$(PYTEST) -q -m lab
 
 test: test-fast real lab  ## All the tests
+
+benchmark-patch: setup  ## Patch 4,000 objects beside kustomize and kubectl, and compare the results
+	$(BIN)/python -m benchmarks.patch.run
+
+benchmark-startup: setup  ## Time `garboard --help` beside a bare Python
+	$(BIN)/python -m benchmarks.startup.run
 
 clean:  ## Remove what the targets above made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -57,6 +57,25 @@ class ClusterUnreachable(GarboardError):
     default_class = "unreachable"
 
 
+# What to try next, by class, where the place that fails cannot tell more.
+_PATCH_HINTS = {
+    "bad-document": "an object is a mapping with apiVersion and kind; a JSON patch is a list, others are mappings",
+    "no-merge-key": "give every element of the list its key, such as a container's name",
+    "unknown-field": "check the spelling, also that the field stands at the right depth",
+    "not-a-struct": "patch this member with a merge or JSON patch",
+    "not-a-list": "write the field in the form that its type has",
+    "bad-directive": "$patch takes `replace` or `delete`; to merge, leave it out",
+    "bad-directive-format": "see docs/patches.md for the form of each directive",
+    "order-mismatch": "list every element of the patch in $setElementOrder, in the same order",
+    "element-types": "write all elements of the list as values of one kind",
+    "path-missing": "check the path against the document; parents are never created",
+    "bad-index": "use an index of the list, or - to append",
+    "bad-operation": "an operation has op, path and, by its kind, value or from",
+    "bad-root": "replace members of the document instead",
+    "test-failed": "the document is not the one that the patch was written for: look at the value there",
+}
+
+
 class PatchFailed(BadDocument):
     """A patch that cannot be read or applied; `at` is the place inside the patch document, for the caller to locate."""
 
@@ -65,5 +84,5 @@ class PatchFailed(BadDocument):
     def __init__(
         self, message: str, *, error_class: str, at: tuple[str | int, ...] = (), hint: str | None = None
     ) -> None:
-        super().__init__(message, hint=hint, error_class=error_class)
+        super().__init__(message, hint=hint or _PATCH_HINTS.get(error_class), error_class=error_class)
         self.at = at

@@ -4,6 +4,7 @@ from garboard.config.component_configs import (
     ComponentConfig,
     ComponentConfigs,
     default_components,
+    with_resolver,
 )
 from garboard.config.problems import Notes
 from garboard.documents import Json
@@ -55,6 +56,16 @@ def test_defaulting_twice_changes_nothing() -> None:
     first, _ = completed(NEWER)
     cluster = ClusterConfiguration(networking=Networking())
     assert default_components(first, cluster, ENDPOINT, NEWER, Notes()) == first
+
+
+def test_systemd_resolved_decides_about_the_resolver_unless_the_file_does() -> None:
+    notes = Notes()
+    plain, own = ComponentConfig(KUBELET_KIND, {}), ComponentConfig(KUBELET_KIND, {"resolvConf": "/x"})
+    assert with_resolver(plain, notes, is_resolved_active=False) == plain
+    assert with_resolver(plain, notes, is_resolved_active=True).tree["resolvConf"] == "/run/systemd/resolve/resolv.conf"
+    assert with_resolver(own, notes, is_resolved_active=True) == own
+    (warning,) = notes.warnings
+    assert warning.endswith("is: /run/systemd/resolve/resolv.conf; the provided value is: /x")
 
 
 def test_input_documents_are_left_as_they_are() -> None:

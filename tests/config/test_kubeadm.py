@@ -4,17 +4,17 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Protocol
 
 import pytest
-from tests.config.configurations import COMPONENTS, INVALID, V1BETA3, VALID, VALID_SINCE_1_37
 
 from garboard.cli.main import run
 from garboard.config import ConfigFile, FixedFacts, InvalidConfiguration, ReadOptions, check_file
 from garboard.documents import read_stream, write_yaml
 from garboard.errors import GarboardError
 from garboard.host.facts import MachineFacts
+from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
+from tests.config.configurations import COMPONENTS, INVALID, V1BETA3, VALID, VALID_SINCE_1_37
 
 pytestmark = [
     pytest.mark.real,
@@ -25,12 +25,6 @@ OLDER, NEWER = SUPPORTED_VERSIONS
 # Where garboard means to differ (docs/compatibility.md): tokens are not repeated, YAML errors have a place.
 OTHER_WORDS = {"token text", "join with half a discovery", "not yaml", "separator with text"}
 RANDOM_TOKEN = re.compile(r"token: [a-z0-9]{6}\.[a-z0-9]{16}")
-
-
-class Programs(Protocol):
-    """The real programs, as the fixture of the lab has them."""
-
-    def locate(self, name: str, version: str) -> Path: ...
 
 
 class Kubeadm:
@@ -57,7 +51,7 @@ class Kubeadm:
 
 
 @pytest.fixture
-def kubeadm(binaries: Programs, version: KubernetesVersion) -> Kubeadm:
+def kubeadm(binaries: Binaries, version: KubernetesVersion) -> Kubeadm:
     return Kubeadm(binaries.locate("kubeadm", str(version)))
 
 

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import pytest
-from tests.config.configurations import CLUSTER, INIT, JOIN, KUBELET, V1BETA3
 
 from garboard.config import (
     ConfigFile,
@@ -17,6 +16,7 @@ from garboard.model import KubernetesVersion
 from garboard.model.duration import Duration
 from garboard.model.lifecycle import InitConfiguration, JoinConfiguration, ResetConfiguration, TokenDiscovery
 from garboard.model.node import CONTROL_PLANE_TAINT
+from tests.config.configurations import CLUSTER, INIT, JOIN, KUBELET, V1BETA3
 
 FACTS = FixedFacts(host=" Node-7 ", address="10.0.0.7", address_v6="fd00::7", token="fedcba.9876543210fedcba")
 OLDER = KubernetesVersion(1, 36, 4)

@@ -1,8 +1,8 @@
 import pytest
-from tests.config.configurations import CLUSTER, V1BETA3
 
 from garboard.config import FixedFacts, cluster_text, load_stored_cluster
 from garboard.errors import BadDocument
+from tests.config.configurations import CLUSTER, V1BETA3
 
 
 def test_what_was_stored_is_read_back() -> None:

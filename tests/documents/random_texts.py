@@ -2,9 +2,8 @@
 
 from random import Random
 
-from tests.documents.vectors import vectors
-
 from garboard.documents import Json
+from tests.documents.vectors import vectors
 
 
 def _listed(text: str, separator: str | None = None) -> list[str]:

@@ -1,8 +1,8 @@
 import pytest
-from tests.documents.vectors import vectors
 
 from garboard.documents import json_to_yaml
 from garboard.errors import BadDocument
+from tests.documents.vectors import vectors
 
 
 @pytest.mark.parametrize("vector", vectors("yaml-write"), ids=lambda each: str(each["name"]))

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from tests.documents.go_library import Answer, ask
-from tests.documents.random_texts import damaged_text, document, json_text, scalar_text, stream_text, token_text
-from tests.equality import same_value
 
 from garboard.documents import Json, read_json, read_stream, read_yaml, split_documents, write_json, write_yaml
 from garboard.errors import BadDocument
+from tests.documents.go_library import Answer, ask
+from tests.documents.random_texts import damaged_text, document, json_text, scalar_text, stream_text, token_text
+from tests.equality import same_value
 
 pytestmark = pytest.mark.real
 COUNT = 3000

@@ -1,11 +1,11 @@
 from typing import Any
 
 import pytest
-from tests.documents.vectors import vectors
-from tests.equality import same_value
 
 from garboard.documents import MAX_DEPTH, Json, equal, read_yaml
 from garboard.errors import BadDocument
+from tests.documents.vectors import vectors
+from tests.equality import same_value
 
 
 @pytest.mark.parametrize("vector", vectors("yaml-read"), ids=lambda each: each["name"])

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.documents.vectors import vectors
 
 from garboard.documents import Json, equal, read_yaml, write_json, write_yaml
 from garboard.errors import BadDocument
+from tests.documents.vectors import vectors
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
     ["yes", "n", "0600", "1e3", "2001-01-01", "a: b", "- a", "x\n", " x\ny", "long " * 30, "a\u2028b", "\ufeffa"]

@@ -6,10 +6,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 
 import pytest
-from tests.parity.kubeadm import Kubeadm
 
 from garboard.documents import Json
 from garboard.pki import Endpoint, KeyAlgorithm, PkiInputs
+from tests.parity.kubeadm import Kubeadm
 
 BASE = PkiInputs(node_name="node-1", advertise_address=IPv4Address("192.0.2.10"))
 

@@ -1,12 +1,13 @@
 """The real kubeadm at every supported version."""
 
 import pytest
-from tests.parity.kubeadm import Kubeadm
 
+from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
+from tests.parity.kubeadm import Kubeadm
 
 
 @pytest.fixture(params=SUPPORTED_VERSIONS, ids=str)
-def kubeadm(request: pytest.FixtureRequest) -> Kubeadm:
+def kubeadm(request: pytest.FixtureRequest, binaries: Binaries) -> Kubeadm:
     version = str(request.param)
-    return Kubeadm(request.getfixturevalue("binaries").locate("kubeadm", version), version)
+    return Kubeadm(binaries.locate("kubeadm", version), version)

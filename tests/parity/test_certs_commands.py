@@ -11,10 +11,6 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from tests.parity.cases import CASES, Case
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.replay import Replay, assert_same_certificate, load, with_certificate_of
-from tests.parity.test_kubeconfigs import embedded
 
 from garboard.cli.certs.options import observe_node
 from garboard.pki import KUBECONFIGS
@@ -26,6 +22,10 @@ from garboard.pki.kubeconfig_spec import client_request
 from garboard.pki.renewal import Renew, decide_renewal, renewables, renewed_files
 from garboard.pki.signing_requests import certificate_requests
 from garboard.pki.spec import BACKDATE, CERTIFICATES, certificate
+from tests.parity.cases import CASES, Case
+from tests.parity.kubeadm import Kubeadm
+from tests.parity.replay import Replay, assert_same_certificate, load, with_certificate_of
+from tests.parity.test_kubeconfigs import embedded
 
 pytestmark = pytest.mark.real
 

@@ -6,10 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.parity.cases import BASE, Case, by_name
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.replay import Replay, assert_same_certificate, load, with_certificate_of
-from tests.pki.fixtures import NOW, issue_tree
 
 from garboard.cli.certs.options import now
 from garboard.documents import read_yaml, write_yaml
@@ -23,6 +19,10 @@ from garboard.pki.issue import IssuedPair, certificate_pem
 from garboard.pki.keys import read_private_key
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.store import observe_pairs
+from tests.parity.cases import BASE, Case, by_name
+from tests.parity.kubeadm import Kubeadm
+from tests.parity.replay import Replay, assert_same_certificate, load, with_certificate_of
+from tests.pki.fixtures import NOW, issue_tree
 
 pytestmark = pytest.mark.real
 

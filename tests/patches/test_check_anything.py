@@ -26,8 +26,9 @@ SCHEMA = load_schema(DEFAULT_VERSION)
 NAMES = st.sampled_from(
     [
         "apiVersion", "kind", "metadata", "name", "labels", "finalizers", "spec", "containers", "command", "args",
-        "env", "ports", "containerPort", "volumes", "tolerations", "securityContext", "priority", "featureGates",
-        "profiling", "op", "path", "from", "value", "$patch", "$retainKeys", "$setElementOrder", "$setElementOrder/containers",
+        "env",
+        "ports", "containerPort", "volumes", "tolerations", "securityContext", "priority", "featureGates", "profiling",
+        "op", "path", "from", "value", "$patch", "$retainKeys", "$setElementOrder", "$setElementOrder/containers",
         "$deleteFromPrimitiveList", "$deleteFromPrimitiveList/args", "-", "0", "x",
     ]
 )  # fmt: skip

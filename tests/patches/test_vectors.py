@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.equality import same_value
 
 from garboard.documents import Json, write_yaml
 from garboard.errors import GarboardError, PatchFailed
@@ -25,6 +24,7 @@ from garboard.patches import (
     read_patch_tree,
 )
 from garboard.schema import StructType, load_schema
+from tests.equality import same_value
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "patches"
 VERSION = KubernetesVersion(1, 36, 4)

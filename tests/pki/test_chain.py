@@ -7,12 +7,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pki.fixtures import INPUTS, KEYS, NOW, issue_tree
 
 from garboard.errors import InvalidValue
 from garboard.pki import AltNames, KeyAlgorithm, certificate
 from garboard.pki.chain import chain_problem, is_authority, missing_names, names_of, period_problem, read_certificates
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf
+from tests.pki.fixtures import INPUTS, KEYS, NOW, issue_tree
 
 TREE = issue_tree()
 CA, LEAF = TREE["ca"], TREE["apiserver"]

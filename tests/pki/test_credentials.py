@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import pytest
-from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, issue_tree
 
 from garboard.pki import KUBECONFIGS, Endpoint
 from garboard.pki.chain import chain_problem, read_certificates
@@ -20,6 +19,7 @@ from garboard.pki.issue import certificate_pem
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.kubeconfig_spec import client_request
 from garboard.pki.store import write_files
+from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, issue_tree
 
 CA = issue_tree()["ca"]
 TRUSTED = (CA.certificate,)

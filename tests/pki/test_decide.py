@@ -3,7 +3,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder, issue_tree
 
 from garboard.pki import CERTIFICATES, KeyAlgorithm, certificate
 from garboard.pki.decide import (
@@ -21,6 +20,7 @@ from garboard.pki.decide import (
 from garboard.pki.issue import certificate_pem
 from garboard.pki.keys import private_key_pem
 from garboard.pki.store import observe_pairs, observe_service_account
+from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder, issue_tree
 
 LATER = NOW + timedelta(days=400)  # leafs have expired, CAs have not
 MUCH_LATER = NOW + timedelta(days=4000)

@@ -9,13 +9,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import ExtensionOID, NameOID
-from tests.pki.fixtures import INPUTS, KEYS, NOW, issue_tree, tree_files
 
 from garboard.errors import InvalidValue
 from garboard.pki import CERTIFICATES, AltNames, CertRequest, KeyAlgorithm, certificate
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_ca, issue_leaf, make_csr
 from garboard.pki.keys import private_key_pem
 from garboard.pki.spec import CLIENT_AUTH
+from tests.pki.fixtures import INPUTS, KEYS, NOW, issue_tree, tree_files
 
 REQUEST = CertRequest(common_name="client", usages=(CLIENT_AUTH,), not_after=NOW + timedelta(days=1))
 

@@ -1,8 +1,6 @@
 from datetime import timedelta
 
 import pytest
-from tests.pki.fixtures import KEYS, NOW, MemoryFolder
-from tests.pki.test_expiration import full_node, observe
 
 from garboard.errors import GarboardError, InvalidValue
 from garboard.pki import KeyAlgorithm
@@ -10,6 +8,8 @@ from garboard.pki.chain import chain_problem, names_of, read_certificates
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.renewal import External, Missing, Renew, decide_renewal, renewable, renewables, renewed_files
 from garboard.pki.store import observe_pair, write_files
+from tests.pki.fixtures import KEYS, NOW, MemoryFolder
+from tests.pki.test_expiration import full_node, observe
 
 LATER = NOW + timedelta(days=300)
 VALIDITY = timedelta(hours=100)

@@ -1,6 +1,5 @@
 import pytest
 from cryptography import x509
-from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder
 
 from garboard.errors import GarboardError
 from garboard.pki.keys import read_private_key
@@ -11,6 +10,7 @@ from garboard.pki.signing_requests import (
     kubeconfig_requests,
     refuse_to_overwrite,
 )
+from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder
 
 
 def test_every_leaf_gets_a_key_and_a_request_for_that_key() -> None:

@@ -3,10 +3,10 @@ from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 
 import pytest
-from tests.pki.fixtures import INPUTS, NOW
 
 from garboard.errors import InvalidValue
 from garboard.pki import CERTIFICATES, Endpoint, KeyAlgorithm, certificate, expected_certificates
+from tests.pki.fixtures import INPUTS, NOW
 
 
 def test_every_certificate_is_signed_by_one_before_it() -> None:

@@ -1,5 +1,4 @@
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.pki.fixtures import INPUTS, KEYS, MemoryFolder, full_folder, issue_tree
 
 from garboard.pki import CERTIFICATES, KeyAlgorithm
 from garboard.pki.store import (
@@ -12,6 +11,7 @@ from garboard.pki.store import (
     service_account_files,
     write_files,
 )
+from tests.pki.fixtures import INPUTS, KEYS, MemoryFolder, full_folder, issue_tree
 
 
 def test_what_was_issued_is_observed() -> None:

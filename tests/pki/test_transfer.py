@@ -3,7 +3,6 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pki.fixtures import KEYS, MemoryFolder, full_folder
 
 from garboard.errors import GarboardError, InvalidValue
 from garboard.pki import KeyAlgorithm
@@ -17,6 +16,7 @@ from garboard.pki.transfer import (
     sealed_files,
     shared_files,
 )
+from tests.pki.fixtures import KEYS, MemoryFolder, full_folder
 
 KEY = bytes(range(32))
 

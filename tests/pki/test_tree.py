@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder
 
 from garboard.errors import NotReady
 from garboard.pki import CERTIFICATES
@@ -11,6 +10,7 @@ from garboard.pki.chain import chain_problem
 from garboard.pki.decide import Issue, Refuse, decide_for_init, decide_for_join
 from garboard.pki.store import observe_pairs, write_files
 from garboard.pki.tree import issue_decided
+from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder
 
 FULL = full_folder().files
 

@@ -4,10 +4,6 @@ import copy
 from pathlib import Path
 
 import pytest
-from tests.equality import same_value
-from tools.schema.generate import HERE, generate_types
-from tools.schema.gomodule import kubernetes_module
-from tools.schema.reference import build_reference, random_documents, scalar_documents, scalar_in
 
 from garboard.documents import Json
 from garboard.errors import BadDocument
@@ -15,6 +11,10 @@ from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
 from garboard.schema import round_trip
 from garboard.schema.catalog import read_data
 from garboard.schema.scalars import READERS, Mismatch
+from tests.equality import same_value
+from tools.schema.generate import HERE, generate_types
+from tools.schema.gomodule import kubernetes_module
+from tools.schema.reference import build_reference, random_documents, scalar_documents, scalar_in
 
 # A cold build of the programs takes minutes.
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]

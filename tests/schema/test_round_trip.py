@@ -2,13 +2,13 @@ import copy
 from pathlib import Path
 
 import pytest
-from tests.equality import same_value as same
-from tests.schema.vectors import vectors
 
 from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import BadDocument
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
 from garboard.schema import Schema, StructType, load_schema, round_trip
+from tests.equality import same_value as same
+from tests.schema.vectors import vectors
 
 VECTORS = Path(__file__).parents[1] / "vectors/patches"
 SCHEMA = load_schema(SUPPORTED_VERSIONS[0])

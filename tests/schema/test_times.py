@@ -3,7 +3,6 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.schema.vectors import scalar_vectors
 
 from garboard.schema.times import (
     canonical_duration,
@@ -12,6 +11,7 @@ from garboard.schema.times import (
     parse_duration,
     write_duration,
 )
+from tests.schema.vectors import scalar_vectors
 
 
 @pytest.mark.parametrize(

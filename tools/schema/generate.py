@@ -13,9 +13,8 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from tools.schema.gomodule import GoModule, etcd_module, kubernetes_module
-
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
+from tools.schema.gomodule import GoModule, etcd_module, kubernetes_module
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "src/garboard/schema/data"

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.schema.gomodule import kubernetes_module
-from tools.schema.random_documents import Documents, Scalars
-
 from garboard.documents import Json
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
 from garboard.schema import KnownKind, load_schema
+from tools.schema.gomodule import kubernetes_module
+from tools.schema.random_documents import Documents, Scalars
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parents[1] / "tests/vectors/schema"

@@ -1,5 +1,6 @@
 """The entry point: the table of commands, and the one place where an error becomes text and a status."""
 
+import io
 import os
 import sys
 
@@ -31,14 +32,28 @@ def garboard() -> None:
 
 def main() -> None:
     """Run the command line and exit with the status of its outcome."""
+    _prepare_streams()
     sys.exit(run(sys.argv[1:]))
+
+
+def _prepare_streams() -> None:
+    """Write UTF-8 whatever the locale says, as the tools do whose documents these are; do without a closed stderr."""
+    if sys.stderr is None:
+        sys.stderr = io.TextIOWrapper(io.FileIO(os.devnull, "w"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace" if stream is sys.stderr else "strict")
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit status; every failure a user can cause has been printed."""
+    if sys.stdout is None:  # what Python makes of a standard output that is closed
+        report("unwritable", "cannot write: standard output is closed", "redirect it to a file, or to /dev/null")
+        return 1
     try:
         # Without standalone mode click returns what ctx.exit() was given, or the command's own return value.
         outcome = garboard.main(arguments, prog_name="garboard", standalone_mode=False)
+        sys.stdout.flush()
     except GarboardError as error:
         report(error.error_class, error.message, error.hint)
         return error.exit_code
@@ -49,10 +64,19 @@ def run(arguments: list[str]) -> int:
         report("interrupted", "interrupted", None)
         return 130
     except BrokenPipeError:
-        # The reader of our output has gone; what is still buffered must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+        return 1
+    except OSError as error:
+        # `host` translates what happens to files; what is left is our own output, on a disk that is full.
+        _drop_output()
+        report("unwritable", f"cannot write the output: {error.strerror or error}", "check the free space")
         return 1
     return outcome if isinstance(outcome, int) else 0
+
+
+def _drop_output() -> None:
+    """Forget what is still buffered, which would otherwise raise again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report(error_class: str, message: str, hint: str | None) -> None:

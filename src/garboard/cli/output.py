@@ -3,11 +3,12 @@
 import json
 import sys
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
-from garboard.documents import Json, write_yaml
+if TYPE_CHECKING:
+    from garboard.documents import Json
 
 OutputFormat = Literal["text", "json", "yaml"]
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -22,11 +23,14 @@ def output_option(command: Command) -> Command:
     return option(command)
 
 
-def write_data(data: Json, output: OutputFormat, *, text: str) -> None:
+def write_data(data: "Json", output: OutputFormat, *, text: str) -> None:
     """Print `data` in the form that was asked for; `text` is its form for people."""
     if output == "json":
         sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     elif output == "yaml":
+        # The YAML writer brings the reader's libraries along, which most answers do without.
+        from garboard.documents import write_yaml
+
         sys.stdout.write(write_yaml(data))
     else:
         sys.stdout.write(text)

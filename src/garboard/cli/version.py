@@ -1,11 +1,15 @@
 """`garboard version`."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from garboard import __version__
 from garboard.cli.output import OutputFormat, output_option, write_data
-from garboard.documents import Json
 from garboard.model import DEFAULT_VERSION, SUPPORTED_VERSIONS
+
+if TYPE_CHECKING:
+    from garboard.documents import Json
 
 
 @click.command(epilog="Example: garboard version --output json")

@@ -4,7 +4,7 @@ What the machine knows (host name, addresses, sockets) arrives through `HostFact
 to the phases.
 """
 
-from garboard.config.component_configs import ComponentConfig, ComponentConfigs
+from garboard.config.component_configs import ComponentConfig, ComponentConfigs, with_resolver
 from garboard.config.flags import check_mixed_flags, parse_feature_gates
 from garboard.config.host_facts import FixedFacts, HostFacts
 from garboard.config.load import ConfigFile, Loaded, init_from_flags, join_from_flags, reset_from_flags
@@ -40,4 +40,5 @@ __all__ = [
     "parse_feature_gates",
     "reset_from_flags",
     "resolve_version",
+    "with_resolver",
 ]

@@ -22,6 +22,7 @@ COMPONENT_KINDS: Mapping[str, str] = {KUBELET_KIND: KUBELET_API, KUBE_PROXY_KIND
 
 _MANIFESTS_DIR = "/etc/kubernetes/manifests"
 _DEFAULT_DNS_IP = "10.96.0.10"
+_SYSTEMD_RESOLV_CONF = "/run/systemd/resolve/resolv.conf"
 _KUBE_PROXY_KUBECONFIG = "/var/lib/kube-proxy/kubeconfig.conf"
 _ANY_IPV4, _ANY_IPV6 = "0.0.0.0", "::"  # noqa: S104 - where kube-proxy listens, not we
 _IPVS_WARNING = (
@@ -60,6 +61,14 @@ def default_components(
     kube_proxy = _Defaulter(KUBE_PROXY_KIND, dict(given.kube_proxy.tree), notes)
     _default_kube_proxy(kube_proxy, cluster, endpoint, facts)
     return ComponentConfigs(replace(given.kubelet, tree=kubelet.tree), replace(given.kube_proxy, tree=kube_proxy.tree))
+
+
+def with_resolver(kubelet: ComponentConfig, notes: Notes, *, is_resolved_active: bool) -> ComponentConfig:
+    """Point the kubelet of a node that runs systemd-resolved at its resolver; done when the node's file is written."""
+    changed = _Defaulter(KUBELET_KIND, dict(kubelet.tree), notes)
+    if is_resolved_active:
+        changed.default("resolvConf", _SYSTEMD_RESOLV_CONF)
+    return replace(kubelet, tree=changed.tree)
 
 
 @dataclass(frozen=True, slots=True)

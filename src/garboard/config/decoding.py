@@ -107,11 +107,10 @@ class _Decoder:
 
     def self_written(self, value: Json, word: str, where: _Where) -> Json:
         """A value whose Go type reads itself; such a type does not tell where it stands."""
-        reader = _TEXT_READERS.get(word)
+        if word in ("duration", "time") and not isinstance(value, str):
+            return self.mismatch(value, "string", where)
         try:
-            if reader is None:
-                return READERS[word](value)
-            return reader(value) if isinstance(value, str) else self.mismatch(value, "string", where)
+            return _GO_WORDED.get(word, READERS[word])(value)
         except InvalidValue as error:
             self.found.mismatches.append(error.message)
         except Mismatch as error:
@@ -163,17 +162,17 @@ def _go_name(type_: StructType) -> str:
     return type_.name.rpartition("/")[2]
 
 
-def _token(text: str) -> str:
-    if _TOKEN.fullmatch(text) is None:
+def _token(value: Json) -> Json:
+    if not isinstance(value, str) or _TOKEN.fullmatch(value) is None:
         # What looks like a token is one letter away from a secret: it is not repeated here.
         pattern = r'"\\A([a-z0-9]{6})\\.([a-z0-9]{16})\\z"'
         raise InvalidValue(f"the bootstrap token was not of the form {pattern}")
-    return text
+    return value
 
 
-def _duration(text: str) -> str:
-    return str(Duration.parse(text))
+def _duration(value: Json) -> Json:
+    return str(Duration.parse(str(value)))
 
 
 # Two of the types that read themselves have a reader here, for the sake of Go's words.
-_TEXT_READERS = {"duration": _duration, "bootstrapToken": _token}
+_GO_WORDED = {"duration": _duration, "bootstrapToken": _token}

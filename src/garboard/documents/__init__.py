@@ -7,7 +7,14 @@ from garboard.documents.convert import json_to_yaml
 from garboard.documents.json_text import read_json, write_json
 from garboard.documents.json_value import MAX_DEPTH, DocumentPath, Json, equal
 from garboard.documents.positions import Position, Positions, locate
-from garboard.documents.streams import DocumentText, Manifest, cut_documents, read_stream, split_documents
+from garboard.documents.streams import (
+    DocumentText,
+    Manifest,
+    cut_documents,
+    read_stream,
+    refuse_second_document,
+    split_documents,
+)
 from garboard.documents.yaml_read import read_yaml
 from garboard.documents.yaml_write import write_yaml
 
@@ -26,6 +33,7 @@ __all__ = [
     "read_json",
     "read_stream",
     "read_yaml",
+    "refuse_second_document",
     "split_documents",
     "write_json",
     "write_yaml",

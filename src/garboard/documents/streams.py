@@ -57,6 +57,21 @@ def cut_documents(data: bytes | str, *, source: str) -> tuple[DocumentText, ...]
     return tuple(_pieces(_text(data, source), Place(source)))
 
 
+def refuse_second_document(text: str, *, source: str) -> None:
+    """Refuse a YAML text with more than one document that says something; its readers would drop all but the first."""
+    if f"\n{_SEPARATOR}" not in text:
+        return
+    documents = [each for each in split_documents(text, source=source) if not _says_nothing(each.text)]
+    if len(documents) > 1:
+        hint = "give each document a file of its own"
+        Place(source, documents[1].line).refuse("a second document begins here, and one is expected", 0, 0, hint)
+
+
+def _says_nothing(text: str) -> bool:
+    lines = [line.strip() for line in text.splitlines()]
+    return all(line in ("", _SEPARATOR, "...") or line.startswith(("#", "%")) for line in lines)
+
+
 def read_stream(data: bytes | str, *, source: str) -> Iterator[Manifest]:
     """Read the documents of a manifest file as kubectl does; those that are empty or null are left out.
 

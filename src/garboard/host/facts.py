@@ -1,11 +1,12 @@
 """What this machine says of itself: its name, its addresses, the container runtimes that listen."""
 
-import secrets
+import os
 import socket
 import string
 import struct
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from itertools import islice
 from pathlib import Path
 
 from garboard.model.node import KNOWN_CRI_SOCKETS
@@ -47,14 +48,21 @@ class MachineFacts:
         return tuple(url for url in KNOWN_CRI_SOCKETS if _is_listening(url.removeprefix("unix://")))
 
     def new_token(self) -> str:
-        token_id, secret = ("".join(secrets.choice(_TOKEN_LETTERS) for _ in range(size)) for size in (6, 16))
-        return f"{token_id}.{secret}"
+        letters = "".join(islice(_random_letters(), 22))
+        return f"{letters[:6]}.{letters[6:]}"
 
     def has_file(self, path: str) -> bool:
         try:
             return bool(path) and Path(path).exists()
         except ValueError:  # a name with a NUL byte
             return False
+
+
+def _random_letters() -> Iterator[str]:
+    """Yield letters of tokens, each as likely as the next: bytes beyond the last full round of letters are not used."""
+    fair = 256 - 256 % len(_TOKEN_LETTERS)
+    while True:
+        yield from (_TOKEN_LETTERS[byte % len(_TOKEN_LETTERS)] for byte in os.urandom(32) if byte < fair)
 
 
 def _default_interfaces_v4() -> list[str]:

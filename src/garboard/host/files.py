@@ -1,10 +1,12 @@
 """Reading and writing files: bounded reads, and writes that are whole or not there at all."""
 
 import contextlib
+import errno
 import os
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from garboard.errors import BadDocument, GarboardError
@@ -17,10 +19,10 @@ def read_file(path: str | Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
     """Return the bytes of `path` (`-` is stdin); anything but a readable file of at most `limit` bytes is refused."""
     source = "stdin" if str(path) == "-" else str(path)
     try:
-        data = sys.stdin.buffer.read(limit + 1) if source == "stdin" else _read_regular(Path(path), limit)
-    except OSError as error:
+        data = _read_stdin(limit) if source == "stdin" else _read_regular(Path(path), limit)
+    except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError
         raise GarboardError(
-            f"cannot read {source}: {error.strerror or error}",
+            f"cannot read {source}: {getattr(error, 'strerror', None) or error}",
             hint="check the path and its permissions",
             error_class="unreadable",
         ) from error
@@ -31,6 +33,12 @@ def read_file(path: str | Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
             error_class="too-large",
         )
     return data
+
+
+def _read_stdin(limit: int) -> bytes:
+    if sys.stdin is None:  # what Python makes of a standard input that is closed
+        raise OSError(errno.EBADF, "it is closed")
+    return sys.stdin.buffer.read(limit + 1)
 
 
 def _read_regular(path: Path, limit: int) -> bytes:
@@ -102,24 +110,39 @@ def make_folder(path: str | Path) -> None:
         ) from error
 
 
+def is_folder(path: str | Path) -> bool:
+    """Say whether `path` is a folder, or a link to one; what cannot be looked at is none."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
 def list_tree(folder: str | Path) -> list[str]:
     """Return the path of every file below `folder`, from there and with `/`, without reading any.
 
     The folder must be one and not a link to one; a link below it counts as a file and is not descended into.
     """
     root = Path(folder)
-    if root.is_symlink() or not root.is_dir():
-        what = "a symbolic link" if root.is_symlink() else "not a directory" if root.exists() else "not there"
-        raise BadDocument(
-            f"cannot list {root}: it is {what}", hint="name the directory itself", error_class="not-a-directory"
-        )
     try:
-        return sorted(
-            path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_symlink() or not path.is_dir()
-        )
+        if root.is_symlink() or not root.is_dir():
+            what = "a symbolic link" if root.is_symlink() else "not a directory" if root.exists() else "not there"
+            raise BadDocument(
+                f"cannot list {root}: it is {what}", hint="name the directory itself", error_class="not-a-directory"
+            )
+        return sorted(path.relative_to(root).as_posix() for path in _walk(root))
     except OSError as error:
         raise GarboardError(
-            f"cannot list {root}: {error.strerror or error}",
+            f"cannot list {error.filename or root}: {error.strerror or error}",
             hint="check the permissions of the directory",
             error_class="unreadable",
         ) from error
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    def fail(error: OSError) -> None:
+        raise error  # os.walk would skip the folder without a word
+
+    for folder, folders, files in os.walk(root, onerror=fail):
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        yield from (Path(folder) / name for name in (*links, *files))

@@ -3,6 +3,7 @@
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
 from garboard.patches.lookup import Shape, element_shape, member_shape
+from garboard.patches.slots import Slots
 from garboard.patches.taking import DIRECTIVE
 from garboard.patches.text import go_text
 
@@ -48,18 +49,20 @@ def _lists_conflict(left: list[Json], right: list[Json], shape: Shape | None, st
     if len(left) != len(right):
         return True
     if kinds != {dict}:
-        left, right = sorted(set_of(left), key=go_text), sorted(set_of(right), key=go_text)
+        left, right = _unique_and_sorted(left), _unique_and_sorted(right)
         if len(left) > len(right):
             return True
     return any(has_conflict(mine, theirs, shape) for mine, theirs in zip(left, right, strict=False))
 
 
-def set_of(values: list[Json]) -> list[Json]:
-    """Return the values without repeats, in order."""
-    kept: list[Json] = []
-    for value in values:
-        if not any(equal(value, other) for other in kept):
-            kept.append(value)
+def _unique_and_sorted(values: list[Json]) -> list[Json]:
+    """Return the values without repeats, in the order of their text.
+
+    The reference works in the list's own storage, and the patch that it returns holds what that leaves there.
+    """
+    slots = Slots.over(values)
+    kept = sorted(slots.deduplicate(), key=go_text)
+    values[:] = [*kept, *slots.values()[len(kept) :]]
     return kept
 
 

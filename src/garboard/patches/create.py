@@ -10,6 +10,7 @@ from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
 from garboard.patches.conflicts import has_conflict
 from garboard.patches.lookup import Shape, element_shape, member_shape
+from garboard.patches.slots import Slots
 from garboard.patches.strategic import DELETE_FROM_LIST, RETAIN_KEYS, SET_ORDER, combine_patches
 from garboard.patches.strategic_list import sorted_by_order
 from garboard.patches.taking import DIRECTIVE, copy_of
@@ -246,10 +247,10 @@ def _walk_scalars(before: list[Json], after: list[Json], rules: DiffRules) -> tu
                 added.append(after[j])
             j += 1
         else:
-            if rules.with_deletions and not any(equal(before[i], value) for value in deleted):
+            if rules.with_deletions:
                 deleted.append(before[i])
             i += 1
-    return added, deleted
+    return added, Slots.over(deleted).deduplicate()
 
 
 def _sorted_as_text(values: Sequence[Json]) -> list[Json]:

@@ -6,7 +6,7 @@ refused instead of replacing the document.
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import PatchFailed
-from garboard.patches.taking import Taker
+from garboard.patches.taking import Taker, as_json
 
 
 def apply_merge(original: Json, patch: Json, taker: Taker | None = None) -> Json:
@@ -45,6 +45,4 @@ def _merge_members(original: dict[str, Json], patch: dict[str, Json], taker: Tak
 
 
 def _pruned(taker: Taker, value: Json, at: DocumentPath) -> Json:
-    taken = taker.pruned(value, at, nulls=True, directives=False)
-    assert taken is None or isinstance(taken, dict | list | str | int | float | bool)
-    return taken
+    return as_json(taker.pruned(value, at, nulls=True, directives=False))

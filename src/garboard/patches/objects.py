@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from garboard.documents import Json, Position, read_yaml
+from garboard.documents import Json, Position, read_yaml, refuse_second_document
 from garboard.errors import BadDocument
 from garboard.patches.directory import read_patch_file
 from garboard.patches.patch import Patch, PatchType, Source
@@ -101,7 +101,8 @@ class ObjectPatches:
 def read_patch_set(data: bytes, *, source: str, load: Callable[[str], bytes]) -> ObjectPatches:
     """Read a patch set; `load` gives the bytes of a patch file named in it."""
     content = read_yaml(data, source=source)
-    text = Source(source, data.decode())
+    text = Source(source, data.decode(errors="replace"))  # UTF-16 is read as well, but has no positions
+    refuse_second_document(text.text, source=source)
     try:
         document = msgspec.convert(content, PatchSetDocument)
     except msgspec.ValidationError as error:

@@ -5,14 +5,15 @@ Lists are in `strategic_list`. The document is changed in place, the patch never
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.errors import PatchFailed
 from garboard.patches.lookup import Shape, element_shape, member_shape
-from garboard.patches.strategic_list import ListMerge, arrange, check_order, merge_list
-from garboard.patches.taking import DIRECTIVE, Taker
+from garboard.patches.strategic_list import arrange, check_order, merge_list
+from garboard.patches.taking import DIRECTIVE, Taker, as_json
 from garboard.patches.trace import ABSENT, Absent
-from garboard.schema import StructType
+from garboard.schema import Field, StructType
 
 RETAIN_KEYS = "$retainKeys"
 DELETE_FROM_LIST = "$deleteFromPrimitiveList"
@@ -35,8 +36,12 @@ def combine_patches(first: dict[str, Json], second: dict[str, Json], shape: Stru
     return MapMerge(Taker(), is_applying=False).merge(first, second, shape, ())
 
 
-class MapMerge(ListMerge):
+@dataclass(frozen=True, slots=True)
+class MapMerge:
     """One run; `is_applying` is false where two patches are combined, whose nulls and directives must survive."""
+
+    taker: Taker
+    is_applying: bool
 
     def merge(
         self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath
@@ -169,23 +174,13 @@ class MapMerge(ListMerge):
         wanted_at = (*at[:-1], name)
         wanted = _list_or_refuse(patch[name], wanted_at) if name in patch else None
         field = member_shape(shape, name, at)
-        elements = element_shape(field, at)
+        element_shape(field, at)  # refuses a field that is no list
         check_order(wanted or [], order, field.merge_key, at)
         if before is None and wanted is None:
             return False
         # Deleting from the old list shifts it in place, and the order below is read from what that leaves behind.
         seen = list(before or [])
-        if wanted is None:
-            assert before is not None
-            merged: list[Json] = list(before)
-        elif before is None:
-            taken = self.taker.pruned(wanted, wanted_at, nulls=False, directives=True)
-            assert isinstance(taken, list)
-            merged = taken
-        elif field.strategy == "merge":
-            merged = merge_list(self, before, wanted, elements, field.merge_key, wanted_at, storage=seen)
-        else:
-            merged = _list_or_refuse(self.taker.verbatim(wanted, wanted_at), wanted_at)
+        merged = self._ordered_content(before, wanted, field, wanted_at, seen)
         arranged = arrange(merged, order, seen, before or [], wanted or [], field.merge_key, at)
         if before is None:
             self.taker.put(original, name, arranged, wanted_at)
@@ -194,6 +189,23 @@ class MapMerge(ListMerge):
             if wanted is not None and field.strategy != "merge":
                 self.taker.note(original, name, wanted_at, before, arranged)
         return True
+
+    def _ordered_content(
+        self,
+        before: list[Json] | None,
+        wanted: list[Json] | None,
+        field: Field,
+        at: DocumentPath,
+        seen: list[Json],
+    ) -> list[Json]:
+        """Return what the list will hold, not yet in order; `seen` becomes what the merge leaves in its old place."""
+        if wanted is None:
+            return list(before or [])
+        if before is None:
+            return _list_or_refuse(as_json(self.taker.pruned(wanted, at, nulls=False, directives=True)), at)
+        if field.strategy == "merge":
+            return merge_list(self, before, wanted, element_shape(field, at), field.merge_key, at, storage=seen)
+        return _list_or_refuse(self.taker.verbatim(wanted, at), at)
 
     @staticmethod
     def _keep_list(original: dict[str, Json], key: str, before: list[Json], merged: list[Json]) -> None:

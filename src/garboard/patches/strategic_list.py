@@ -1,8 +1,7 @@
 """Strategic merge of lists: by merge key, as a set of scalars, and the order of the outcome."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import PatchFailed
@@ -15,21 +14,19 @@ from garboard.patches.trace import ABSENT, Item
 Identity: TypeAlias = "tuple[type, Any]"
 
 
-@dataclass(frozen=True, slots=True)
-class ListMerge:
-    """What merging a list needs of a run: how to take values over, and how to merge two maps that share a key."""
+class Run(Protocol):
+    """What merging a list needs: how to take values over, and how to merge two maps that share a key."""
 
-    taker: Taker
-    is_applying: bool
+    @property
+    def taker(self) -> Taker: ...
 
     def merge(
         self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath
-    ) -> dict[str, Json]:
-        raise NotImplementedError
+    ) -> dict[str, Json]: ...
 
 
 def merge_list(
-    run: ListMerge,
+    run: Run,
     original: list[Json],
     patch: list[Json],
     elements: Shape,
@@ -85,16 +82,21 @@ def check_order(patch: list[Json], order: list[Json], key: str, at: DocumentPath
         return
     _check_order_elements(order, key, at)
     wanted = [element for element in patch if not (key and _directive(element, at) == "delete")]
-    left = iter(order)
-    for element in wanted:
+    # Both lists are walked once; a directive after the end of the order counts as missing there, as in the reference.
+    matched = place = 0
+    while matched < len(wanted) and place < len(order):
+        element = wanted[matched]
         if isinstance(element, dict) and DIRECTIVE in element:
+            matched += 1
             continue
-        if not any(_same_key(element, other, key, at) for other in left):
-            raise PatchFailed(
-                "the list contradicts its $setElementOrder: an element is missing there or stands elsewhere",
-                error_class="order-mismatch",
-                at=at,
-            )
+        matched += _same_key(element, order[place], key, at)
+        place += 1
+    if matched < len(wanted):
+        raise PatchFailed(
+            "the list contradicts its $setElementOrder: an element is missing there or stands elsewhere",
+            error_class="order-mismatch",
+            at=at,
+        )
 
 
 def _check_order_elements(order: list[Json], key: str, at: DocumentPath) -> None:
@@ -131,7 +133,7 @@ def _element_kind(original: Sequence[Json], patch: Sequence[Json], at: DocumentP
 
 
 def _merge_maps(
-    run: ListMerge, original: list[Json], slots: Slots, patch: list[Json], elements: Shape, key: str, at: DocumentPath
+    run: Run, original: list[Json], slots: Slots, patch: list[Json], elements: Shape, key: str, at: DocumentPath
 ) -> tuple[list[Json], list[Json], list[Json]]:
     """Return the merged elements, the order of those that were there, and the patch elements without directives."""
     plain: list[tuple[int, dict[str, Json]]] = []
@@ -162,7 +164,7 @@ def _merge_maps(
 
 
 def _delete(
-    run: ListMerge, original: list[Json], slots: Slots, element: dict[str, Json], key: str, at: DocumentPath
+    run: Run, original: list[Json], slots: Slots, element: dict[str, Json], key: str, at: DocumentPath
 ) -> Slots:
     doomed = _key_identity(element, key, at)
     length = len(slots)
@@ -179,7 +181,7 @@ def _delete(
 
 
 def _merge_plain(
-    run: ListMerge,
+    run: Run,
     slots: Slots,
     plain: Iterable[tuple[int, dict[str, Json]]],
     elements: Shape,
@@ -208,7 +210,7 @@ def _places(values: Sequence[Json], key: str, at: DocumentPath) -> dict[Identity
     return places
 
 
-def _without(run: ListMerge, original: list[Json], doomed: list[Json], at: DocumentPath) -> list[Json]:
+def _without(run: Run, original: list[Json], doomed: list[Json], at: DocumentPath) -> list[Json]:
     places = {_identity(value, at): index for index, value in enumerate(doomed)}
     present = {_identity(value, at) for value in original}
     for identity, index in places.items():
@@ -225,14 +227,14 @@ def _without(run: ListMerge, original: list[Json], doomed: list[Json], at: Docum
     return kept
 
 
-def _note_added(run: ListMerge, original: list[Json], added: list[Json], at: DocumentPath) -> None:
+def _note_added(run: Run, original: list[Json], added: list[Json], at: DocumentPath) -> None:
     present = {_identity(value, at) for value in original}
     for index, value in enumerate(added):
         before = value if _identity(value, at) in present else ABSENT
         run.taker.note(original, Item.of(value), (*at, index), before, value)
 
 
-def _note_replaced(run: ListMerge, original: list[Json], fresh: list[Json], key: str, at: DocumentPath) -> None:
+def _note_replaced(run: Run, original: list[Json], fresh: list[Json], key: str, at: DocumentPath) -> None:
     kept = _places(fresh, key, at)
     for element in original:
         if isinstance(element, dict) and key in element and _identity(element[key], at) not in kept:

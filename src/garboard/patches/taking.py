@@ -38,7 +38,8 @@ class Taker:
     def pruned(self, value: Json, at: DocumentPath, *, nulls: bool, directives: bool) -> JsonOrAbsent:
         """Return a copy without null members and/or without maps that carry `$patch`; ABSENT if nothing remains."""
         if isinstance(value, dict):
-            if directives and DIRECTIVE in value:
+            # Nulls go first: a directive that is null is no directive any more.
+            if directives and DIRECTIVE in value and not (nulls and value[DIRECTIVE] is None):
                 return ABSENT
             return self._pruned_map(value, at, nulls, directives)
         if isinstance(value, list):
@@ -91,6 +92,12 @@ class Taker:
         """Note a write that the caller makes itself."""
         if self.trace is not None:
             self.trace.wrote(container, member, at, before, after)
+
+
+def as_json(value: JsonOrAbsent) -> Json:
+    """Return a value that is known to be there."""
+    assert not isinstance(value, Absent)
+    return value
 
 
 def copy_of(value: Json) -> Json:

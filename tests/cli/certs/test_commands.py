@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.pki.fixtures import INPUTS, KEYS, issue_tree, tree_files
 
 from garboard.cli.certs.options import now
 from garboard.cli.main import run
@@ -17,6 +16,7 @@ from garboard.pki.credentials import kubeconfig_file
 from garboard.pki.keys import algorithm_of
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.store import observe_pairs, write_files
+from tests.pki.fixtures import INPUTS, KEYS, issue_tree, tree_files
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
-from tests.config.configurations import CLUSTER, V1BETA3
 
 from garboard.cli.main import run
+from tests.config.configurations import CLUSTER, V1BETA3
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.config.configurations import V1BETA3
 
 from garboard.cli.main import run
+from tests.config.configurations import V1BETA3
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 

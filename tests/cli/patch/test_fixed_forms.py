@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.equality import same_value
 
 from garboard.cli.main import run
+from tests.equality import same_value
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "patches"
 AT_136 = ["--kubernetes-version", "v1.36.4"]

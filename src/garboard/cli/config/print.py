@@ -19,7 +19,9 @@ def print_() -> None:
     """Print default configurations, as kubeadm of the minor prints them."""
 
 
-@print_.command("init-defaults")
+@print_.command(
+    "init-defaults", epilog="Example: garboard config print init-defaults --component-configs KubeletConfiguration"
+)
 @click.option(
     "--component-configs",
     default="",
@@ -33,21 +35,21 @@ def init_defaults(component_configs: str, kubernetes_version: str) -> None:
     sys.stdout.write(init_defaults_text(supported_version(kubernetes_version).facts, kinds))
 
 
-@print_.command("join-defaults")
+@print_.command("join-defaults", epilog="Example: garboard config print join-defaults")
 @version_option
 def join_defaults(kubernetes_version: str) -> None:
     """Print what join assumes on this machine."""
     sys.stdout.write(join_defaults_text(supported_version(kubernetes_version).facts, MachineFacts().hostname()))
 
 
-@print_.command("reset-defaults")
+@print_.command("reset-defaults", epilog="Example: garboard config print reset-defaults")
 @version_option
 def reset_defaults(kubernetes_version: str) -> None:
     """Print what reset assumes."""
     sys.stdout.write(reset_defaults_text(supported_version(kubernetes_version).facts))
 
 
-@print_.command("upgrade-defaults")
+@print_.command("upgrade-defaults", epilog="Example: garboard config print upgrade-defaults")
 @version_option
 def upgrade_defaults(kubernetes_version: str) -> None:
     """Print what the upgrade commands assume."""

@@ -8,7 +8,7 @@ import click
 from garboard.cli.patch.inputs import node_options, read_many, read_patches, version_option
 from garboard.documents import Json
 from garboard.errors import BadUsage
-from garboard.host import make_folder, write_file
+from garboard.host import is_folder, list_tree, make_folder, write_file
 from garboard.model import KubernetesVersion
 from garboard.patches import NodeFacts, compile_patches, target_of
 from garboard.schema import load_schema
@@ -45,7 +45,7 @@ def compile_(
         if target is not None:
             documents[target.name] = base.value
     folder = Path(out)
-    if folder.exists() and any(folder.iterdir()):
+    if is_folder(folder) and list_tree(folder):
         raise BadUsage(f"{out} is not empty", hint="name a new directory: stale patches would be applied as well")
     files = compile_patches(patches, documents, schema)
     make_folder(folder)

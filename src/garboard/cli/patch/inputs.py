@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import click
 
-from garboard.documents import Json, read_json, read_stream, read_yaml
+from garboard.documents import Json, read_json, read_stream, read_yaml, refuse_second_document
 from garboard.errors import BadDocument, BadUsage, InvalidValue, PatchFailed
-from garboard.host import list_tree, read_file
+from garboard.host import is_folder, list_tree, read_file
 from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
 from garboard.patches import (
     NodeFacts,
@@ -91,13 +91,17 @@ def read_text(path: str) -> str:
         ) from error
 
 
-def read_one(path: str, *, as_yaml: bool = False) -> Original:
-    """Read one document: as kubectl does (JSON if it begins with a brace), or as kubeadm does, always as YAML."""
+def read_one(path: str, *, as_yaml: bool = False, is_first_enough: bool = False) -> Original:
+    """Read one document: as kubectl does (JSON if it begins with a brace), or as kubeadm does, always as YAML.
+
+    A second document is refused, unless `is_first_enough`: the programs themselves would quietly drop it.
+    """
     text = read_text(path)
-    if as_yaml:
-        return Original(Source(path, text), read_yaml(text, source=path))
-    is_json = text.lstrip(" \t\r\n").startswith("{")
-    return Original(Source(path, text), as_decoded((read_json if is_json else read_yaml)(text, source=path)))
+    is_json = not as_yaml and text.lstrip(" \t\r\n").startswith("{")
+    value = (read_json if is_json else read_yaml)(text, source=path)
+    if not is_json and not is_first_enough:
+        refuse_second_document(text, source=path)
+    return Original(Source(path, text), value if as_yaml else as_decoded(value))
 
 
 def read_many(paths: Sequence[str]) -> Iterator[Original]:
@@ -109,7 +113,7 @@ def read_many(paths: Sequence[str]) -> Iterator[Original]:
 
 
 def _files_of(path: str) -> Iterator[str]:
-    if path != "-" and Path(path).is_dir():
+    if path != "-" and is_folder(path):
         names = [name for name in list_tree(path) if name.endswith((".yaml", ".yml", ".json"))]
         if not names:
             raise BadDocument(f"{path} holds no manifest", hint="manifests end in .yaml, .yml or .json")
@@ -129,8 +133,13 @@ def patch_files(directory: str) -> list[PatchFile]:
     return [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
 
 
-def read_single_patch(path: str, type_: PatchType) -> Patch:
-    return Patch.from_kubectl(Source(path, read_text(path)), type_)
+def read_single_patch(path: str, type_: PatchType, *, is_first_enough: bool) -> Patch:
+    """Read the patch of `--patch-file`; kubectl uses the first document, and so do we if that is enough."""
+    text = read_text(path)
+    patch = Patch.from_kubectl(Source(path, text), type_)
+    if not is_first_enough:
+        refuse_second_document(text, source=path)
+    return patch
 
 
 # kubectl's scheme has no types for these, so it cannot merge them on its own.

@@ -129,7 +129,7 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
     type_ = PatchType(request.type_.lower())
     if type_ is PatchType.MERGE and read_text(request.patch_file).strip() in ("", "{}"):
         return _converted(request)
-    patch = read_single_patch(request.patch_file, type_)
+    patch = read_single_patch(request.patch_file, type_, is_first_enough=request.compat)
     documents = []
     checks = PatchChecks(schema)
     for original in read_many(request.originals):
@@ -142,7 +142,7 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
 
 def _converted(request: Request) -> Outcome:
     """An empty merge patch only converts between YAML and JSON, whatever the document is."""
-    original = read_one(only(request.originals), as_yaml=True)
+    original = read_one(only(request.originals), as_yaml=True, is_first_enough=request.compat)
     return Outcome((Patched(original, Applied(original.value, ())),), is_conversion=True)
 
 

@@ -1,0 +1,169 @@
+"""Where programs come from, with a stand-in for `go` that records its calls and a server that is not there."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from garboard.errors import GarboardError, NotReady
+from garboard.host import Machine
+from garboard.lab.binaries import Binaries, Source
+from garboard.lab.binaries.pins import Pins
+
+PINS = b"""
+[kubernetes."v1.37.1"]
+[alone]
+one = "v2.0.0"
+two = "v2.0.0"
+[module."example.com/tool"]
+variables = ["example.com/tool.version={version}"]
+sum."v2.0.0" = "h1:expected"
+[program.one]
+module = "example.com/tool"
+files.one = "cmd/one"
+release = "plain"
+[program.two]
+module = "example.com/tool"
+files.two = "cmd/two"
+[release.plain]
+url = "http://127.0.0.1:9/{program}"
+checksum = "http://127.0.0.1:9/{program}.sha256"
+"""
+
+# Port 9 of the loopback address refuses at once, as a machine without a way out does.
+
+GO = """#!/usr/bin/env python3
+import json, os, pathlib, sys
+here = pathlib.Path(__file__).parent
+arguments = sys.argv[1:]
+with (here / "calls").open("a") as calls:
+    calls.write(json.dumps([arguments, os.environ["GOCACHE"]]) + "\\n")
+if arguments[:2] == ["mod", "download"]:
+    print(json.dumps({"Sum": "%s", "GoMod": str(here / "go.mod"), "Dir": str(here)}))
+elif arguments[:2] == ["mod", "edit"]:
+    print(json.dumps({"Go": "1.26"}))
+elif arguments[0] == "build":
+    pathlib.Path(os.environ["GOCACHE"]).mkdir(parents=True, exist_ok=True)
+    out = arguments[arguments.index("-o") + 1]
+    if out != os.devnull:
+        pathlib.Path(out).write_text("#!/bin/sh\\necho " + arguments[-1] + "\\n")
+        pathlib.Path(out).chmod(0o755)
+"""
+
+
+class GoMachine(Machine):
+    """This machine with our own `go`."""
+
+    def __init__(self, folder: Path, module_sum: str = "h1:expected") -> None:
+        folder.mkdir()
+        self.go = folder / "go"
+        self.go.write_text(GO % module_sum)
+        self.go.chmod(0o755)
+        (folder / "go.sum").write_text("")
+
+    def find_program(self, name: str) -> Path | None:
+        return self.go if name == "go" else None
+
+    def calls(self) -> list[list[str]]:
+        return [json.loads(line)[0] for line in (self.go.parent / "calls").read_text().splitlines()]
+
+
+def store(machine: Machine, tmp_path: Path, **options: object) -> Binaries:
+    return Binaries(machine, cache=tmp_path / "cache", pins=Pins.parse(PINS), **options)  # type: ignore[arg-type]
+
+
+def test_builds_take_over_when_no_release_can_be_reached(tmp_path: Path) -> None:
+    machine = GoMachine(tmp_path / "go")
+    said: list[str] = []
+    binaries = store(machine, tmp_path, report=said.append)
+    assert machine.run([binaries.locate("one")]).stdout == "example.com/tool/cmd/one\n"
+    assert any("releases cannot be reached" in line for line in said)
+
+
+def test_programs_of_one_module_are_compiled_in_one_call(tmp_path: Path) -> None:
+    machine = GoMachine(tmp_path / "go")
+    binaries = store(machine, tmp_path, source=Source.BUILD)
+    binaries.get([binaries.pins.wanted("one"), binaries.pins.wanted("two")])
+    builds = [call for call in machine.calls() if call[0] == "build"]
+    assert builds[0][-2:] == ["example.com/tool/cmd/one", "example.com/tool/cmd/two"]
+    assert len(builds) == 3, "one that compiles, two that link"
+    for call in builds:
+        assert {"-trimpath", "-mod=mod"} <= set(call)
+        assert "-s -w -X example.com/tool.version=v2.0.0" in call
+
+
+def test_the_build_cache_does_not_outlive_the_build(tmp_path: Path) -> None:
+    store(GoMachine(tmp_path / "go"), tmp_path).locate("one")
+    assert not (tmp_path / "cache/.build/gocache").exists()
+
+
+def test_the_build_cache_stays_when_asked_to(tmp_path: Path) -> None:
+    store(GoMachine(tmp_path / "go"), tmp_path, keep_build_cache=True).locate("one")
+    assert (tmp_path / "cache/.build/gocache").exists()
+    given = tmp_path / "given"
+    store(GoMachine(tmp_path / "go2"), tmp_path, build_cache=given).locate("two")
+    assert given.exists()
+
+
+def test_what_is_in_the_cache_is_not_made_again(tmp_path: Path) -> None:
+    machine = GoMachine(tmp_path / "go")
+    binaries = store(machine, tmp_path)
+    path = binaries.locate("one")
+    before = machine.calls()
+    assert binaries.locate("one") == path
+    assert machine.calls() == before
+
+
+def test_a_given_folder_comes_first(tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "one").write_text("#!/bin/sh\n")
+    binaries = store(GoMachine(tmp_path / "go"), tmp_path, given=given)
+    (given / "one").chmod(0o644)
+    assert binaries.find(binaries.pins.wanted("one")) is None, "what cannot be run is no program"
+    (given / "one").chmod(0o755)
+    assert binaries.locate("one") == given / "one"
+
+
+def test_a_module_with_another_hash_is_refused(tmp_path: Path) -> None:
+    binaries = store(GoMachine(tmp_path / "go", module_sum="h1:tampered"), tmp_path)
+    with pytest.raises(GarboardError, match="has the hash h1:tampered, pinned is h1:expected") as raised:
+        binaries.locate("two")
+    assert raised.value.error_class == "bad-checksum"
+
+
+def test_without_go_the_hint_names_three_ways(tmp_path: Path) -> None:
+    machine = GoMachine(tmp_path / "go")
+    machine.find_program = lambda name: None  # type: ignore[method-assign]
+    with pytest.raises(NotReady, match="no `go` on PATH") as raised:
+        store(machine, tmp_path, source=Source.BUILD).locate("two")
+    assert raised.value.exit_code == 4
+    assert raised.value.hint is not None
+    assert "--from" in raised.value.hint
+
+
+def test_two_at_once_build_once(tmp_path: Path) -> None:
+    machine = GoMachine(tmp_path / "go")
+    paths: list[Path] = []
+    threads = [threading.Thread(target=lambda: paths.append(store(machine, tmp_path).locate("two"))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(paths)) == 1
+    assert sum(call[:2] == ["mod", "download"] for call in machine.calls()) == 1
+
+
+@pytest.mark.real
+def test_pause_is_built_from_its_own_source(tmp_path: Path) -> None:
+    binaries = Binaries(Machine(), cache=tmp_path)
+    assert Machine().run([binaries.locate("pause"), "--version"]).stdout == "pause 3.10.2\n"
+
+
+@pytest.mark.real
+def test_real_programs_know_their_version(binaries: Binaries) -> None:
+    for version in ("v1.36.4", "v1.37.1"):
+        kubeadm = Machine().run([binaries.locate("kubeadm", version), "version", "-o", "short"])
+        assert kubeadm.stdout == f"{version}\n"
+    assert "3.7.0" in Machine().run([binaries.locate_for("etcd", "v1.37.1"), "--version"]).stdout

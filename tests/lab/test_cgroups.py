@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+
+from garboard.lab.cgroups import Hierarchy, LabGroups, parse_hierarchies, remove_tree
+
+V1 = r"""
+22 27 0:21 / /proc rw,relatime - proc proc rw
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct
+40 31 0:37 / /sys/fs/cgroup/system\040d rw,relatime - cgroup cgroup rw,xattr,name=systemd
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw,nsdelegate
+99 31 0:32 /other /mnt/again rw,relatime - cgroup cgroup rw,memory
+"""
+
+
+def test_hierarchies_are_read_once_each_with_the_options_that_mount_them() -> None:
+    assert parse_hierarchies(V1) == (
+        Hierarchy(Path("/sys/fs/cgroup/memory"), "cgroup", "memory"),
+        Hierarchy(Path("/sys/fs/cgroup/cpu,cpuacct"), "cgroup", "cpu,cpuacct"),
+        Hierarchy(Path("/sys/fs/cgroup/system d"), "cgroup", "xattr,name=systemd"),
+        Hierarchy(Path("/sys/fs/cgroup/unified"), "cgroup2", ""),
+    )
+
+
+def test_pure_v2_has_one_hierarchy() -> None:
+    text = "25 30 0:23 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n"
+    (only,) = parse_hierarchies(text)
+    assert only.is_v2
+    assert only.path == Path("/sys/fs/cgroup")
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> LabGroups:
+    """Ordinary folders stand for two hierarchies; a group is a folder there too."""
+    for name in ("memory", "cpuset"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "cpuset/cpuset.cpus").write_text("0-1")
+    return LabGroups(
+        (Hierarchy(tmp_path / "memory", "cgroup", "memory"), Hierarchy(tmp_path / "cpuset", "cgroup", "cpuset")), "lab"
+    )
+
+
+def test_a_node_has_a_group_with_a_leaf_in_every_hierarchy(groups: LabGroups, tmp_path: Path) -> None:
+    groups.make("cp1")
+    assert [str(each.relative_to(tmp_path)) for each in groups.entry_files("cp1")] == [
+        "memory/garboard-lab/lab/cp1/system/cgroup.procs",
+        "cpuset/garboard-lab/lab/cp1/system/cgroup.procs",
+    ]
+    assert all(each.parent.is_dir() for each in groups.entry_files("cp1"))
+
+
+def test_removing_a_lab_leaves_other_labs_alone(groups: LabGroups, tmp_path: Path) -> None:
+    other = LabGroups(groups.hierarchies, "other")
+    groups.make("cp1")
+    other.make("cp1")
+    assert groups.remove() == []
+    assert [path.name for path in (tmp_path / "memory/garboard-lab").iterdir()] == ["other"]
+    assert other.remove() == []
+    assert not (tmp_path / "memory/garboard-lab").exists()
+
+
+def test_what_is_in_use_is_reported_and_stays(tmp_path: Path) -> None:
+    busy = tmp_path / "group/pods/pod"
+    busy.mkdir(parents=True)
+    (busy / "in-use").write_text("")
+    assert remove_tree(tmp_path / "group") == [busy]
+    (busy / "in-use").unlink()
+    assert remove_tree(tmp_path / "group") == []
+    assert not (tmp_path / "group").exists()
