@@ -65,3 +65,19 @@ def test_every_scalar_stands_where_it_is_located() -> None:
         position = locate(TEXT).value((name, "name"))
         assert position is not None
         assert lines[position.line - 1][position.column - 1 :] == part["name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "repeated"),
+    [
+        pytest.param("a: 1\nb: {a: 1}\nc: [{a: 1}, {a: 2}]", [], id="one key in several mappings"),
+        pytest.param("a: 1\nb: 2\na: 3", [("a", Position(12, 1))], id="a key again"),
+        pytest.param("b: {c: 1, c: 2, c: 3}", [("c", Position(10, 11)), ("c", Position(10, 17))], id="twice more"),
+        pytest.param("a: &x {c: 1}\nb: {<<: *x, c: 2}", [], id="a merged key is overridden, not repeated"),
+        pytest.param("a: [", [], id="text that cannot be read"),
+    ],
+)
+def test_repeated_keys_are_told_with_the_place_of_each_repetition(
+    text: str, repeated: list[tuple[str, Position]]
+) -> None:
+    assert list(locate(text, line=10).repeated_keys()) == repeated

@@ -119,6 +119,9 @@ def test_flags_are_those_of_the_exact_minor(target: str, word: str, in_1_36: str
     for version, expected in ((V1_36, in_1_36), (V1_37, in_1_37)):
         found = check(command(target, word, name=target), target, version=version)
         assert [each.error_class for each in found] == ([expected] if expected else [])
+        if expected and in_1_36 != in_1_37 and found[0].severity is Severity.ERROR:
+            assert found[0].hint is not None
+            assert found[0].hint.endswith("accepts it; the patch cannot serve both minors")
 
 
 def test_command_that_forgets_its_program_is_found() -> None:

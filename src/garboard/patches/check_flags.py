@@ -1,15 +1,16 @@
 """Checking command lines: flags, their values and feature gates against what the component of a minor accepts."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import PatchFailed
+from garboard.model import SUPPORTED_VERSIONS
 from garboard.patches.args import flag_name, flags_of
 from garboard.patches.check_flag_values import bad_value, is_known_to_take
 from garboard.patches.notes import Notes
-from garboard.schema import Component, Flag, Schema, suggest
+from garboard.schema import Component, Flag, Schema, load_schema, suggest
 
 GATES_FLAG = "feature-gates"
 _BOOLEANS = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
@@ -116,7 +117,8 @@ class FlagCheck:
                 "unknown-flag",
                 f"{program} of Kubernetes {self.schema.version.as_minor} has no flag --{word.name}",
                 word.at,
-                f"did you mean --{near}?" if near else f"{program} refuses to start with it",
+                self._elsewhere(program, lambda other: _find(word.name, other, program) is not None)
+                or (f"did you mean --{near}?" if near else f"{program} refuses to start with it"),
             )
             return
         if flag.is_deprecated:
@@ -126,9 +128,23 @@ class FlagCheck:
         if flag.name == GATES_FLAG:
             self._gates(word.value, component, program, word.at)
             return
-        problem = bad_value(flag, word.value, component.choices.get(flag.name))
+        self._value(flag, word.value, component, program, word.at)
+
+    def _value(self, flag: Flag, value: str, component: Component, program: str, at: DocumentPath) -> None:
+        problem = bad_value(flag, value, component.choices.get(flag.name))
         if problem is not None:
-            self.notes.error("bad-flag-value", f"--{flag.name}: {problem.reason}", word.at, problem.hint)
+            elsewhere = self._elsewhere(
+                program, lambda other: bad_value(flag, value, other.choices.get(flag.name)) is None
+            )
+            self.notes.error("bad-flag-value", f"--{flag.name}: {problem.reason}", at, elsewhere or problem.hint)
+
+    def _elsewhere(self, program: str, is_accepted: Callable[[Component], bool]) -> str | None:
+        """Return the hint that the program of another minor accepts what this one does not, if one does."""
+        for version in SUPPORTED_VERSIONS:
+            other = load_schema(version).component(program)
+            if version.as_minor != self.schema.version.as_minor and other is not None and is_accepted(other):
+                return f"Kubernetes {version.as_minor} accepts it; the patch cannot serve both minors"
+        return None
 
     def _gates(self, text: str, component: Component, program: str, at: DocumentPath) -> None:
         for pair in filter(None, (part.strip() for part in text.split(","))):
@@ -147,7 +163,8 @@ class FlagCheck:
                 "unknown-feature-gate",
                 f"{program} of Kubernetes {self.schema.version.as_minor} has no feature gate {name!r}",
                 at,
-                f"did you mean {near!r}?" if near else f"{program} refuses to start with it",
+                self._elsewhere(program, lambda other: name in other.feature_gates)
+                or (f"did you mean {near!r}?" if near else f"{program} refuses to start with it"),
             )
         elif gate.is_locked and wanted is not None and wanted != gate.default:
             message = f"the feature gate {name!r} is locked to {str(gate.default).lower()}"
