@@ -1,11 +1,19 @@
 """What every test may ask for."""
 
+import os
 import sys
 
 import pytest
+from hypothesis import settings
 
 from garboard.host import Machine
 from garboard.lab.binaries import Binaries
+
+# A busy machine is no failure of the code, so no example has a deadline. CI tries the same examples on every run: what
+# it says about a change is about the change; other examples are tried wherever people run the tests.
+settings.register_profile("everywhere", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "everywhere")
 
 
 def _tell(line: str) -> None:
