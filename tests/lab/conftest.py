@@ -21,7 +21,9 @@ RUN = os.getpid()
 
 def garboard(*arguments: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command line as a user does."""
-    ended = subprocess.run([GARBOARD, *arguments], capture_output=True, text=True, input=stdin, timeout=400, check=False)
+    ended = subprocess.run(
+        [GARBOARD, *arguments], capture_output=True, text=True, input=stdin, timeout=400, check=False
+    )
     if check:
         assert ended.returncode == 0, f"garboard {' '.join(arguments)}\n{ended.stdout}\n{ended.stderr}"
     return ended
