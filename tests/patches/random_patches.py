@@ -17,19 +17,24 @@ FAVOURITES = 7
 
 
 class RandomPatches:
-    """Documents and patches for one type."""
+    """Documents and patches for one type; `is_tidy` ones hold nothing that a careful person would not write."""
 
-    def __init__(self, random: Random, shape: StructType) -> None:
+    def __init__(self, random: Random, shape: StructType, *, is_tidy: bool = False) -> None:
         self.random = random
         self.shape = shape
+        self.is_tidy = is_tidy
         self._favourites: dict[str, list[tuple[str, Field]]] = {}
 
     def document(self) -> dict[str, Json]:
-        return self._struct(self.shape, 0)
+        made = self._struct(self.shape, 0)
+        tidied = _tidied(made, Field("struct", type=self.shape)) if self.is_tidy else made
+        assert isinstance(tidied, dict)
+        return tidied
 
     def edited(self, document: Json) -> Json:
         """Return a copy with some members changed, dropped, moved or added."""
-        return self._edited(copy_of(document), Field("struct", type=self.shape), 0)
+        edited = self._edited(copy_of(document), Field("struct", type=self.shape), 0)
+        return _tidied(edited, Field("struct", type=self.shape)) if self.is_tidy else edited
 
     def strategic(self, document: Json) -> dict[str, Json]:
         """Return a patch for `document`, with directives, some of which are wrong."""
@@ -46,6 +51,9 @@ class RandomPatches:
     def _is(self, chance: float) -> bool:
         return self.random.random() < chance
 
+    def _is_odd(self, chance: float) -> bool:
+        return not self.is_tidy and self._is(chance)
+
     def _fields(self, struct: StructType) -> list[tuple[str, Field]]:
         """Return the few fields of a type that documents use: merge lists first, so that two documents overlap."""
         if struct.name not in self._favourites:
@@ -61,10 +69,11 @@ class RandomPatches:
         return made
 
     def _value(self, field: Field, depth: int) -> Json:
-        if self._is(0.02):
+        if self._is_odd(0.02):
             return self._scalar()
         if depth > MAX_DEPTH:
-            return {} if field.kind in ("struct", "map") else [] if field.kind == "list" else self._scalar()
+            empty: dict[str, Json] = {"struct": {}, "map": {}, "list": []}
+            return empty.get(field.kind, self._typed_scalar(field.scalar))
         if field.kind == "struct" and field.type is not None:
             return self._struct(field.type, depth)
         if field.kind == "map" and field.of is not None:
@@ -79,8 +88,8 @@ class RandomPatches:
         if field.merge_key:
             keys = self._keys(field)
             for element in made:
-                if isinstance(element, dict) and not self._is(0.01):
-                    element[field.merge_key] = keys.pop() if keys and not self._is(0.03) else self._key(field)
+                if isinstance(element, dict) and not self._is_odd(0.01):
+                    element[field.merge_key] = keys.pop() if keys and not self._is_odd(0.03) else self._key(field)
         return made
 
     def _keys(self, field: Field) -> list[Json]:
@@ -103,7 +112,7 @@ class RandomPatches:
             return self._is(0.5)
         if name.startswith(("int", "uint")):
             return self.random.choice(NUMBERS)
-        return self._word() if not self._is(0.03) else self._scalar()
+        return self._word() if not self._is_odd(0.03) else self._scalar()
 
     def _scalar(self) -> Json:
         return self.random.choice(("a", "b", 1, 2, 0.5, True, False, None))
@@ -295,3 +304,20 @@ def _at(document: Json, pointer: str) -> Json:
         else:
             return None
     return document
+
+
+def _tidied(value: Json, field: Field | None) -> Json:
+    """Return the value without list elements that repeat a merge key, or a scalar of a merged list."""
+    if field is None:
+        return value
+    if isinstance(value, dict):
+        return {
+            name: _tidied(member, field.type.field(name) if field.type else field.of) for name, member in value.items()
+        }
+    if not isinstance(value, list) or not field.strategy:
+        return value
+    kept: dict[str, Json] = {}
+    for element in value:
+        key = element.get(field.merge_key) if isinstance(element, dict) else element
+        kept.setdefault(repr(key), _tidied(element, field.of))
+    return list(kept.values())
