@@ -20,7 +20,7 @@ def test_duration_is_read(text: str, length: timedelta) -> None:
     assert DURATION.convert(text, None, None) == length
 
 
-@pytest.mark.parametrize("text", ["", "1", "1d", "1h 2m", "-1h", "h", "٣h", "2562048h", "9" * 400 + "h"])
+@pytest.mark.parametrize("text", ["", "1", "1d", "1h 2m", "h", "٣h", "2562048h", "9" * 40 + "h"])
 def test_other_text_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is not a length of time"):
+    with pytest.raises(click.BadParameter, match=r"write it as|about 292 years"):
         DURATION.convert(text, None, None)

@@ -92,7 +92,7 @@ CASES = [
     ),
     Case(
         "shared endpoint, own port and cluster name",
-        replace(BASE, bind_port=7443, control_plane_endpoint=Endpoint("lb.example"), cluster_name="prod_1"),
+        replace(BASE, bind_port=7443, control_plane_endpoint=Endpoint("lb.example", 7443), cluster_name="prod_1"),
         cluster={"controlPlaneEndpoint": "lb.example", "clusterName": "prod_1"},
     ),
     Case(

@@ -6,7 +6,7 @@ same for kubeconfigs, `expiration` and `renewal` keep it all alive. Files and th
 
 # Only what imports no cryptography: a command's help must not pay for it. The rest is imported from its module.
 from garboard.pki.kubeconfig_spec import KUBECONFIGS, KubeconfigSpec, Server
-from garboard.pki.names import AltNames, Endpoint, IPAddress, parse_ip
+from garboard.pki.names import AltNames, Endpoint
 from garboard.pki.spec import (
     CERTIFICATES,
     CertRequest,
@@ -24,12 +24,10 @@ __all__ = [
     "CertRequest",
     "CertSpec",
     "Endpoint",
-    "IPAddress",
     "KeyAlgorithm",
     "KubeconfigSpec",
     "PkiInputs",
     "Server",
     "certificate",
     "expected_certificates",
-    "parse_ip",
 ]

@@ -7,7 +7,9 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
 from garboard.errors import InvalidValue
-from garboard.pki.names import AltNames, IPAddress, is_dns_subdomain, plain_ip
+from garboard.model.addresses import IpAddress
+from garboard.model.names import subdomain_problems
+from garboard.pki.names import AltNames, plain_ip
 
 _MAX_DEPTH = 10
 
@@ -35,7 +37,7 @@ def names_of(certificate: x509.Certificate) -> AltNames:
     except (x509.ExtensionNotFound, ValueError):
         return AltNames()
     addresses = (each for each in names.get_values_for_type(x509.IPAddress))
-    ips = tuple(plain_ip(each) for each in addresses if isinstance(each, IPAddress))
+    ips = tuple(plain_ip(each) for each in addresses if isinstance(each, IpAddress))
     return AltNames(tuple(names.get_values_for_type(x509.DNSName)), ips)
 
 
@@ -125,7 +127,7 @@ def _matches(pattern: str, name: str) -> bool:
         return True
     # A wildcard stands for exactly one label, and only a plain host name can be matched by it.
     _, _, rest = name.partition(".")
-    return is_dns_subdomain(name) and bool(rest) and pattern == f"*.{rest}"
+    return not subdomain_problems(name) and bool(rest) and pattern == f"*.{rest}"
 
 
 def _go_time(moment: datetime) -> str:

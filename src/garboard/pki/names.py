@@ -1,60 +1,23 @@
-"""The names a certificate can carry: DNS names and addresses, read from text as kubeadm reads them."""
+"""The names a certificate can carry: DNS names and addresses, told apart as kubeadm tells them."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from typing import Self, TypeAlias
+from ipaddress import IPv6Address
+from typing import Self
 
 from garboard.errors import InvalidValue
-
-IPAddress: TypeAlias = IPv4Address | IPv6Address
-
-_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
-_MAX_SUBDOMAIN = 253
-_OCTET = re.compile(r"[0-9]{1,12}", re.ASCII)
+from garboard.model.addresses import IpAddress, join_host_port, parse_host_port, parse_ip
+from garboard.model.names import subdomain_problems, wildcard_problems
 
 
-def parse_ip(text: str) -> IPAddress | None:
-    """Return the address that `text` spells, or None.
-
-    Leading zeros are decimal, as Kubernetes has always read them (Python and newer Go refuse them), and an IPv4 address
-    written inside IPv6 is the IPv4 address.
-    """
-    if ":" not in text:
-        return _parse_ipv4(text)
-    head, colon, tail = text.rpartition(":")
-    if "." in tail:
-        inner = _parse_ipv4(tail)
-        text = f"{head}{colon}{inner}" if inner else text
-    try:
-        found = IPv6Address(text)
-    except AddressValueError:
-        return None
-    return None if found.scope_id else plain_ip(found)
-
-
-def _parse_ipv4(text: str) -> IPv4Address | None:
-    parts = text.split(".")
-    if len(parts) != 4 or not all(_OCTET.fullmatch(part) and int(part) <= 255 for part in parts):
-        return None
-    return IPv4Address(bytes(int(part) for part in parts))
-
-
-def plain_ip(address: IPAddress) -> IPAddress:
+def plain_ip(address: IpAddress) -> IpAddress:
     """Return the IPv4 address inside an IPv4-mapped one, and any other address as it is."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-def is_dns_subdomain(text: str) -> bool:
-    """Whether `text` is a lower-case RFC 1123 name of dot-separated labels."""
-    return len(text) <= _MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(text) is not None
-
-
 def is_dns_name(text: str) -> bool:
     """Whether `text` may stand in a certificate as a DNS name: a subdomain, or one with `*` for its first label."""
-    return len(text) <= _MAX_SUBDOMAIN and is_dns_subdomain(text.removeprefix("*."))
+    return not subdomain_problems(text) or not wildcard_problems(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +25,7 @@ class AltNames:
     """The subject alternative names of one certificate, in the order in which they were asked for."""
 
     dns: tuple[str, ...] = ()
-    ips: tuple[IPAddress, ...] = ()
+    ips: tuple[IpAddress, ...] = ()
 
     def canonical(self) -> Self:
         """Return the names as kubeadm writes them: DNS names sorted, addresses as they came, nothing twice."""
@@ -87,7 +50,7 @@ class SortedNames:
 def sort_names(texts: Iterable[str]) -> SortedNames:
     """Tell addresses from DNS names in a list of extra names."""
     dns: list[str] = []
-    ips: list[IPAddress] = []
+    ips: list[IpAddress] = []
     rejected: list[str] = []
     for text in texts:
         if (address := parse_ip(text)) is not None:
@@ -106,17 +69,12 @@ class Endpoint:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        host, port = _split_port(text)
-        if parse_ip(host) is None and not is_dns_subdomain(host):
-            raise InvalidValue(
-                f"{text!r} names no host: an address or a lower-case DNS name was expected",
-                hint="write it as api.example.com:6443, 10.0.0.1:6443 or [fd00::1]:6443",
-            )
-        if port is None:
-            return cls(host)
-        if not re.fullmatch(r"[0-9]{1,5}", port, re.ASCII) or not 1 <= int(port) <= 65535:
-            raise InvalidValue(f"{text!r}: the port must be a number from 1 to 65535", hint="leave it out for 6443")
-        return cls(host, int(port))
+        try:
+            host, port = parse_host_port(text)
+        except InvalidValue as error:
+            hint = "write it as api.example.com:6443, 10.0.0.1:6443 or [fd00::1]:6443"
+            raise InvalidValue(error.message, hint=hint) from None
+        return cls(host, int(port) if port else None)
 
     def names(self) -> AltNames:
         """Return the host as a certificate name."""
@@ -124,14 +82,4 @@ class Endpoint:
         return AltNames(dns=(self.host,)) if address is None else AltNames(ips=(address,))
 
     def url(self, default_port: int) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"https://{host}:{self.port or default_port}"
-
-
-def _split_port(text: str) -> tuple[str, str | None]:
-    bracketed = re.fullmatch(r"\[([^\[\]]*)\]:([^:]*)", text)
-    if bracketed:
-        return bracketed[1], bracketed[2] or None
-    host, colon, port = text.rpartition(":")
-    # More than one colon without brackets is an IPv6 address and no port, as Go splits it.
-    return (host, port or None) if colon and ":" not in host else (text, None)
+        return f"https://{join_host_port(self.host, self.port or default_port)}"

@@ -4,13 +4,11 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TypeAlias
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from garboard.errors import InvalidValue
-from garboard.pki.names import NO_NAMES, AltNames, Endpoint, IPAddress, sort_names
-
-IPNetwork: TypeAlias = IPv4Network | IPv6Network
+from garboard.model.addresses import IpAddress, IpNetwork
+from garboard.pki.names import NO_NAMES, AltNames, Endpoint, sort_names
 
 # Extended key usages by object identifier (RFC 5280, 4.2.1.12).
 SERVER_AUTH = "1.3.6.1.5.5.7.3.1"
@@ -46,12 +44,12 @@ class PkiInputs:
     """What certificates and kubeconfigs depend on, out of everything a cluster's configuration says."""
 
     node_name: str
-    advertise_address: IPAddress
+    advertise_address: IpAddress
     bind_port: int = 6443
     control_plane_endpoint: Endpoint | None = None
     is_kubelet_local_mode: bool = True
     cluster_name: str = "kubernetes"
-    service_subnets: tuple[IPNetwork, ...] = (IPv4Network("10.96.0.0/12"),)
+    service_subnets: tuple[IpNetwork, ...] = (IPv4Network("10.96.0.0/12"),)
     dns_domain: str = "cluster.local"
     api_server_cert_sans: tuple[str, ...] = ()
     etcd_server_cert_sans: tuple[str, ...] = ()
@@ -73,7 +71,7 @@ class PkiInputs:
         return endpoint.url(self.bind_port) if endpoint else self.local_url
 
     @property
-    def api_server_service_ip(self) -> IPAddress:
+    def api_server_service_ip(self) -> IpAddress:
         """The first address of the first service subnet, under which pods reach the API server."""
         subnet = self.service_subnets[0]
         if subnet.num_addresses < 2:

@@ -2,26 +2,41 @@
 
 import json
 import sys
+from pathlib import Path
 
 import click
 
-from garboard.cli.certs.options import cert_dir_option, kubeconfig_dir_option, now, observe_node
+from garboard.cli.certs.options import (
+    DEFAULT_CERT_DIR,
+    cert_dir_option,
+    config_option,
+    kubeconfig_dir_option,
+    now,
+    observe_node,
+    read_configuration,
+)
 from garboard.cli.output import OutputFormat, output_option, write_data
 
 
 @click.command(epilog="Example: garboard certs check-expiration --output json")
+@config_option
 @cert_dir_option
 @kubeconfig_dir_option
 @output_option
-def check_expiration(cert_dir: str, kubeconfig_dir: str, output: OutputFormat) -> None:
+def check_expiration(config: Path | None, cert_dir: str | None, kubeconfig_dir: str, output: OutputFormat) -> None:
     """Show when the certificates of this node and their authorities end.
 
     A certificate whose authority has no key here is externally managed: it cannot be renewed on this machine.
     """
+    from garboard.model.component import ExternalEtcd
     from garboard.pki.expiration import expiration_report, report_document, report_text
 
+    cluster = read_configuration(config).cluster if config else None
+    folder = cert_dir or (cluster.certificates_dir if cluster else DEFAULT_CERT_DIR)
+    has_external_etcd = cluster is not None and isinstance(cluster.etcd, ExternalEtcd)
     started_at = now()
-    report = expiration_report(observe_node(cert_dir, kubeconfig_dir), started_at)
+    observed = observe_node(folder, kubeconfig_dir)
+    report = expiration_report(observed, started_at, has_external_etcd=has_external_etcd)
     document = report_document(report, started_at)
     if output == "json":
         # Indented as kubeadm does, so that a script cannot tell the difference.

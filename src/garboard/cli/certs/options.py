@@ -1,39 +1,47 @@
-"""What several certificate commands share: where files are, and how they are observed."""
+"""What certificate commands share: the configuration, where files are, and how they are observed."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from garboard.errors import InvalidValue
-from garboard.pki import IPAddress, parse_ip
-
 if TYPE_CHECKING:
+    from garboard.model.lifecycle import InitConfiguration
     from garboard.pki.expiration import ObservedNode
 
+DEFAULT_CERT_DIR = "/etc/kubernetes/pki"
+
+config_option = click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="A kubeadm configuration file."
+)
 cert_dir_option = click.option(
-    "--cert-dir", default="/etc/kubernetes/pki", show_default=True, help="Where the certificates are."
+    "--cert-dir", help=f"Where the certificates are.  [default: as in the configuration, else {DEFAULT_CERT_DIR}]"
 )
 kubeconfig_dir_option = click.option(
     "--kubeconfig-dir", default="/etc/kubernetes", show_default=True, help="Where the kubeconfigs are."
-)
-bind_port_option = click.option(
-    "--apiserver-bind-port",
-    "port",
-    type=click.IntRange(1, 65535),
-    default=6443,
-    show_default=True,
-    help="The port of the API servers.",
-)
-endpoint_option = click.option(
-    "--control-plane-endpoint", "endpoint", metavar="HOST[:PORT]", help="The endpoint all API servers share."
 )
 
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def read_configuration(config: Path | None) -> "InitConfiguration":
+    """Return the configuration of a file, or the one that this machine would get without any."""
+    from garboard.cli.config.inputs import open_config, show_warnings, supported_version
+    from garboard.config.load import init_from_flags
+    from garboard.config.reading import ReadOptions
+    from garboard.host.facts import MachineFacts
+    from garboard.model.lifecycle import InitConfiguration
+
+    version, options = supported_version("stable-1"), ReadOptions(detects_cri=False)
+    if config is None:
+        loaded = init_from_flags(InitConfiguration(), version, MachineFacts(), options)
+    else:
+        loaded = open_config(config, options, version).init()
+    show_warnings(loaded.warnings)
+    return loaded.config
 
 
 def observe_node(cert_dir: str, kubeconfig_dir: str) -> "ObservedNode":
@@ -47,25 +55,3 @@ def observe_node(cert_dir: str, kubeconfig_dir: str) -> "ObservedNode":
     folder = HostFolder(kubeconfig_dir)
     kubeconfigs = {spec.file_name: observe_kubeconfig(folder, spec.file_name) for spec in KUBECONFIGS}
     return ObservedNode(observe_pairs(HostFolder(cert_dir)), kubeconfigs)
-
-
-def read_address(text: str) -> IPAddress:
-    address = parse_ip(text)
-    if address is None:
-        raise InvalidValue(f"{text!r} is not an IP address", hint="write it as 10.0.0.1 or fd00::1")
-    return address
-
-
-def read_subnets(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Return the networks of a list separated by commas, as dual-stack clusters have them."""
-    try:
-        return tuple(ip_network(each, strict=False) for each in text.split(","))
-    except ValueError as error:
-        raise InvalidValue(
-            f"{text!r} is not a list of networks", hint="write it as 10.96.0.0/12 or 10.96.0.0/12,fd00:1::/112"
-        ) from error
-
-
-def split_commas(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the parts of an option that can be repeated and can hold several values each."""
-    return tuple(part for text in texts for part in text.split(",") if part)
