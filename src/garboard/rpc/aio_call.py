@@ -1,0 +1,155 @@
+"""A call for coroutines: await its messages and its room; the quick path for callbacks is `CallListener`."""
+
+import asyncio
+from collections import deque
+from typing import Generic, TypeVar
+
+from garboard.rpc.aio_link import AioLink
+from garboard.rpc.calls import Call, ClientCall, ServerCall
+from garboard.rpc.errors import RpcFailed
+from garboard.rpc.metadata import Metadata
+from garboard.rpc.status import OK, Status, StatusCode
+from garboard.rpc.streams import Chunk
+
+CallT = TypeVar("CallT", bound=Call)
+
+
+class AioCall(Generic[CallT]):
+    """Either side of a call. One task at a time may receive, and one may send."""
+
+    def __init__(self, link: AioLink, call: CallT, timeout_s: float | None) -> None:
+        self.call = call
+        self._link = link
+        self._messages: deque[bytes] = deque()
+        self._no_more_messages = False
+        self._receiver: asyncio.Future[None] | None = None
+        self._sender: asyncio.Future[None] | None = None
+        self._starter: asyncio.Future[None] | None = None
+        self._timer = link.loop.call_later(timeout_s, self._expire) if timeout_s is not None else None
+        call.listener = self
+
+    @property
+    def method(self) -> str:
+        return self.call.method
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.call.metadata
+
+    @property
+    def status(self) -> Status | None:
+        """How the call ended; None while it goes on."""
+        return self.call.status
+
+    async def send(self, *chunks: Chunk) -> None:
+        """Queue one message as soon as there is room for it."""
+        while not self.call.has_room and self.call.status is None:
+            self._sender = self._link.loop.create_future()
+            await self._sender
+        self.call.send(*chunks)
+        self._link.poke()
+
+    async def receive(self) -> bytes | None:
+        """The next message; None when there are no more. A call that failed raises `RpcFailed`."""
+        while not self._messages:
+            self._raise_failure()
+            if self._no_more_messages:
+                return None
+            self._receiver = self._link.loop.create_future()
+            await self._receiver
+        message = self._messages.popleft()
+        self.call.consume(len(message))
+        self._link.poke()
+        return message
+
+    def __aiter__(self) -> "AioCall[CallT]":
+        return self
+
+    async def __anext__(self) -> bytes:
+        message = await self.receive()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Give the call up; what it has not delivered is dropped."""
+        self._stop(Status(StatusCode.CANCELLED, reason))
+
+    # CallListener
+
+    def started(self) -> None:
+        _wake(self._starter)
+
+    def messages_received(self, messages: list[bytes]) -> None:
+        self._messages.extend(messages)
+        if self._receiver is not None:
+            _wake(self._receiver)
+
+    def peer_ended(self) -> None:
+        self._no_more_messages = True
+        _wake(self._receiver)
+
+    def writable(self) -> None:
+        _wake(self._sender)
+
+    def ended(self, status: Status) -> None:
+        self._no_more_messages = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for waiting in (self._starter, self._receiver, self._sender):
+            _wake(waiting)
+
+    def _raise_failure(self) -> None:
+        status = self.call.status
+        if status is not None and not status.is_ok:
+            raise RpcFailed(self.method, status)
+
+    def _expire(self) -> None:
+        self._stop(Status(StatusCode.DEADLINE_EXCEEDED, "the deadline has passed"))
+
+    def _stop(self, status: Status) -> None:
+        if self.call.status is not None:
+            return
+        self.call.abort(status)
+        while self._messages:
+            self.call.consume(len(self._messages.popleft()))
+        self.ended(status)
+        self._link.poke()
+
+
+class AioClientCall(AioCall[ClientCall]):
+    """A call we made."""
+
+    def end_sending(self) -> None:
+        self.call.end_sending()
+        self._link.poke()
+
+    async def response_metadata(self) -> Metadata:
+        """The metadata of the response, once it has begun."""
+        while self.call.state.name == "STARTING":
+            self._starter = self._link.loop.create_future()
+            await self._starter
+        self._raise_failure()
+        return self.call.metadata
+
+
+class AioServerCall(AioCall[ServerCall]):
+    """A call of the peer."""
+
+    def start(self, metadata: Metadata = ()) -> None:
+        """Send the response headers now; otherwise they go with the first message."""
+        self.call.start(metadata)
+        self._link.poke()
+
+    def finish(self, status: Status = OK) -> None:
+        """End the call; messages the handler left unread are dropped."""
+        self.call.finish(status)
+        while self._messages:
+            self.call.consume(len(self._messages.popleft()))
+        self.ended(status)
+        self._link.poke()
+
+
+def _wake(waiting: "asyncio.Future[None] | None") -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)

@@ -1,0 +1,203 @@
+"""The asyncio driver's core: one connection as a protocol of the event loop.
+
+Bytes are read into one reused buffer and written at most once per turn of the loop. Back-pressure is kept on both
+sides: HTTP/2 windows hold the peer back, and a transport that is full stops the streams, whose queues are bounded.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+from garboard.rpc.calls import Call, CallEnded, CallStarted, MessagesReceived, PeerEnded, ServerCall
+from garboard.rpc.endpoint import Endpoint, EndpointEvent
+from garboard.rpc.events import ConnectionEnded, GoingAway, PeerSettled
+from garboard.rpc.keepalive import Keepalive, KeepaliveAction, KeepaliveConfig
+from garboard.rpc.violations import ErrorCode
+
+READ_BYTES: Final = 256 * 1024
+WRITE_BYTES: Final = 256 * 1024
+HANDSHAKE_TIMEOUT_S: Final = 10.0
+KEEPALIVE_PING: Final = b"keepaliv"
+
+log = logging.getLogger("garboard.rpc")
+
+
+class AioLink(asyncio.BufferedProtocol):
+    """An endpoint on a transport. `on_call` gets every call of the peer, `on_change` what may free or end things."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        on_call: Callable[["AioLink", ServerCall], None] | None = None,
+        on_change: Callable[["AioLink"], None] | None = None,
+        keepalive: KeepaliveConfig | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.loop = asyncio.get_running_loop()
+        self.lost: asyncio.Future[str] = self.loop.create_future()
+        self.settled: asyncio.Future[None] = self.loop.create_future()
+        self.transport: asyncio.Transport | None = None
+        self.farewell = ""
+        self._on_call = on_call
+        self._on_change = on_change
+        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._keepalive = Keepalive(keepalive, self.loop.time()) if keepalive else None
+        self._timers: list[asyncio.TimerHandle] = []
+        self._is_paused = False
+        self._will_flush = False
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        secure: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+        if secure is not None and secure.selected_alpn_protocol() != "h2":
+            self.abort("the TLS peer did not agree to speak h2")
+            return
+        self._timers = [self.loop.call_later(HANDSHAKE_TIMEOUT_S, self._check_settled)]
+        if self._keepalive is not None:
+            self._keep_alive()
+        self._flush()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._keepalive is not None:
+            self._keepalive.heard(self.loop.time())
+        for event in self.endpoint.receive_data(self._buffer[:nbytes]):
+            if type(event) is MessagesReceived:
+                listener = event.call.listener
+                if listener is not None:
+                    listener.messages_received(event.messages)
+            else:
+                self._on_event(event)
+        self._flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        reason = self.farewell or (f"connection lost: {exc}" if exc else "the peer closed the connection")
+        for timer in self._timers:
+            timer.cancel()
+        for ended in self.endpoint.connection_lost(reason):
+            self._tell_ended(ended)
+        for future in (self.settled, self.lost):
+            if future.done():
+                continue
+            if future is self.lost:
+                self.lost.set_result(reason)
+            else:
+                future.cancel()
+        self._changed()
+
+    def pause_writing(self) -> None:
+        self._is_paused = True
+
+    def resume_writing(self) -> None:
+        self._is_paused = False
+        self._flush()
+
+    # What calls and their owners use.
+
+    @property
+    def is_lost(self) -> bool:
+        return self.lost.done()
+
+    def poke(self) -> None:
+        """Something may wait to be sent: send it at the end of this turn of the loop."""
+        if not self._will_flush and not self._is_paused and not self.endpoint.http.outbox.is_empty:
+            self._will_flush = True
+            self.loop.call_soon(self._flush)
+
+    def close(self, code: ErrorCode = ErrorCode.NO_ERROR, reason: str = "") -> None:
+        """Say goodbye and close; calls that are open end."""
+        self.endpoint.http.close(code, reason)
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(self.endpoint.data_to_send())
+            self.transport.close()
+
+    def abort(self, reason: str) -> None:
+        self.farewell = reason
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _flush(self) -> None:
+        self._will_flush = False
+        if self._is_paused or self.transport is None:
+            return
+        data = self.endpoint.data_to_send(WRITE_BYTES)
+        if data:
+            self.transport.write(data)
+        for call in self.endpoint.take_writable():
+            if call.listener is not None:
+                call.listener.writable()
+        if data:
+            self.poke()
+
+    def _on_event(self, event: EndpointEvent) -> None:
+        match event:
+            case CallStarted(call):
+                self._tell_started(call)
+            case PeerEnded(call):
+                if call.listener is not None:
+                    call.listener.peer_ended()
+            case CallEnded():
+                self._tell_ended(event)
+                self._changed()
+            case PeerSettled():
+                self.settled.set_result(None)
+                self._changed()
+            case GoingAway(code, debug):
+                self.farewell = f"the peer is going away ({code.name}{': ' + debug if debug else ''})"
+                if debug == "too_many_pings" and self._keepalive is not None:
+                    self._keepalive.slow_down()
+                self._changed()
+            case ConnectionEnded(code, reason):
+                log.warning("rpc.connection.refused code=%s reason=%s", code.name, reason)
+                self.farewell = reason
+                self._say_goodbye()
+            case _:
+                pass
+
+    def _tell_started(self, call: Call) -> None:
+        if call.listener is not None:
+            call.listener.started()
+        elif self._on_call is not None and isinstance(call, ServerCall):
+            self._on_call(self, call)
+
+    def _tell_ended(self, event: CallEnded) -> None:
+        if event.call.listener is not None:
+            event.call.listener.ended(event.status)
+
+    def _changed(self) -> None:
+        if self._on_change is not None:
+            self._on_change(self)
+
+    def _say_goodbye(self) -> None:
+        if self.transport is not None:
+            self.transport.write(self.endpoint.data_to_send())
+            self.transport.close()
+            # A hostile peer may never read what we have for it.
+            self._timers.append(self.loop.call_later(1.0, self.transport.abort))
+
+    def _check_settled(self) -> None:
+        if not self.settled.done():
+            self.abort("the peer did not begin to speak HTTP/2 in time")
+
+    def _keep_alive(self) -> None:
+        assert self._keepalive is not None
+        now = self.loop.time()
+        action, again_at = self._keepalive.decide(now, has_calls=bool(self.endpoint.calls))
+        if action is KeepaliveAction.GIVE_UP:
+            self.abort("the peer did not answer a keepalive ping")
+            return
+        if action is KeepaliveAction.PING:
+            self.endpoint.http.ping(KEEPALIVE_PING)
+            self._flush()
+        self._timers[1:] = [self.loop.call_later(max(again_at - now, 0.001), self._keep_alive)]

@@ -1,0 +1,118 @@
+"""What a connection allows itself and its peer: windows, sizes, and budgets against hostile peers.
+
+Time comes in through a clock, so every budget can be tested to the second.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from garboard.rpc.violations import ConnectionViolation, ErrorCode
+
+Clock = Callable[[], float]
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many at once, and so many more per second after that."""
+
+    burst: int
+    per_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a peer may cost us before the connection ends with ENHANCE_YOUR_CALM."""
+
+    header_list_bytes: int = 64 * KIB
+    continuation_frames: int = 16
+    concurrent_streams: int = 1000
+    # Acknowledgements and resets a peer can make us queue without reading them (CVE-2019-9512, -9514, -9515).
+    queued_control_frames: int = 2000
+    # Streams opened only to be reset, by the peer or by its mistakes (CVE-2023-44487, CVE-2025-8671).
+    resets: Rate = Rate(1000, 33)
+    settings: Rate = Rate(100, 5)
+    # Go peers measure the round trip with a PING per window of data: generous, but not for ever.
+    pings: Rate = Rate(10_000, 2000)
+    # Frames that carry nothing: empty DATA, PRIORITY, unknown types, frames for closed streams (CVE-2019-9518).
+    idle_frames: Rate = Rate(2000, 200)
+    # A server's patience with keepalive pings: closer together than this (seconds), and the third is one too many.
+    ping_interval_s: float = 0.0
+    ping_strikes: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Http2Config:
+    """How one end of a connection behaves; the defaults suit a few long streams on a fast network."""
+
+    stream_window: int = 1 * MIB
+    # Sixteen streams may stop reading before the others feel it.
+    connection_window: int = 16 * MIB
+    max_frame: int = 256 * KIB
+    # What one stream may send before the next has its turn.
+    turn_bytes: int = 64 * KIB
+    # A stream with this much waiting to be sent takes no more until half of it is gone.
+    send_queue_bytes: int = 256 * KIB
+    limits: Limits = field(default_factory=Limits)
+
+
+class Budget:
+    """A token bucket that ends the connection when it is empty."""
+
+    __slots__ = ("_clock", "_name", "_rate", "_tokens", "_updated_at")
+
+    def __init__(self, name: str, rate: Rate, clock: Clock) -> None:
+        self._name = name
+        self._rate = rate
+        self._clock = clock
+        self._tokens = float(rate.burst)
+        self._updated_at = clock()
+
+    def spend(self) -> None:
+        if self._tokens < 1:
+            self._refill()
+        if self._tokens < 1:
+            raise ConnectionViolation(ErrorCode.ENHANCE_YOUR_CALM, f"too many {self._name}")
+        self._tokens -= 1
+
+    def _refill(self) -> None:
+        now = self._clock()
+        earned = (now - self._updated_at) * self._rate.per_second
+        self._tokens = min(self._rate.burst, self._tokens + earned)
+        self._updated_at = now
+
+
+class Budgets:
+    """One budget for each kind of abuse."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self.resets = Budget("stream resets", limits.resets, clock)
+        self.settings = Budget("SETTINGS frames", limits.settings, clock)
+        self.pings = Budget("PING frames", limits.pings, clock)
+        self.idle_frames = Budget("frames without content", limits.idle_frames, clock)
+
+
+class PingStrikes:
+    """The server's side of keepalive: pings closer together than agreed earn a strike, unless we sent something."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self._interval_s = limits.ping_interval_s
+        self._allowed = limits.ping_strikes
+        self._clock = clock
+        self._last_at = float("-inf")
+        self._strikes = 0
+
+    def forgive(self) -> None:
+        """Data went out since the last ping, which may be what the peer measures."""
+        self._strikes = 0
+        self._last_at = float("-inf")
+
+    def ping(self) -> None:
+        now = self._clock()
+        self._strikes = self._strikes + 1 if now - self._last_at < self._interval_s else 0
+        self._last_at = now
+        if self._strikes > self._allowed:
+            # The text is what gRPC clients look for before they slow down.
+            raise ConnectionViolation(ErrorCode.ENHANCE_YOUR_CALM, "too_many_pings")
