@@ -4,8 +4,8 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from garboard.rpc.aio_call import AioClientCall
-from garboard.rpc.aio_link import AioLink
+from garboard.rpc.aio.call import AioClientCall
+from garboard.rpc.aio.link import AioLink
 from garboard.rpc.endpoint import ClientEndpoint, RpcConfig
 from garboard.rpc.errors import PeerUnreachable, RpcFailed
 from garboard.rpc.keepalive import KeepaliveConfig

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from typing import Generic, TypeVar
 
-from garboard.rpc.aio_link import AioLink
+from garboard.rpc.aio.link import AioLink
 from garboard.rpc.calls import Call, ClientCall, ServerCall
 from garboard.rpc.errors import RpcFailed
 from garboard.rpc.metadata import Metadata

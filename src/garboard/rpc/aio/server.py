@@ -6,8 +6,8 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from garboard.errors import GarboardError
-from garboard.rpc.aio_call import AioServerCall
-from garboard.rpc.aio_link import AioLink
+from garboard.rpc.aio.call import AioServerCall
+from garboard.rpc.aio.link import AioLink
 from garboard.rpc.calls import ServerCall
 from garboard.rpc.endpoint import RpcConfig, ServerEndpoint
 from garboard.rpc.errors import RpcFailed
