@@ -1,10 +1,9 @@
 """Field numbers of `runtime.v1` (module k8s.io/cri-api), as far as we use it: requests, answers, and their tables."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from garboard.cri import values
-from garboard.cri.values import NO_LABELS
 from garboard.rpc.message import (
     boolean,
     enumeration,
@@ -52,7 +51,7 @@ class StateValue:
 class SandboxFilter:
     id: str = ""
     state: StateValue | None = None
-    label_selector: Mapping[str, str] = NO_LABELS
+    label_selector: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class ContainerFilter:
     id: str = ""
     state: StateValue | None = None
     pod_sandbox_id: str = ""
-    label_selector: Mapping[str, str] = NO_LABELS
+    label_selector: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class ContainerStatusRequest:
 @dataclass(frozen=True, slots=True)
 class ContainerStatusResponse:
     status: values.ContainerStatus | None = None
-    info: Mapping[str, str] = NO_LABELS
+    info: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

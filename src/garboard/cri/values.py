@@ -53,7 +53,7 @@ class RuntimeStatus:
     """`info` is filled when asked for: JSON texts by name."""
 
     status: RuntimeConditions | None = None
-    info: Mapping[str, str] = NO_LABELS
+    info: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def conditions(self) -> tuple[RuntimeCondition, ...]:
@@ -79,8 +79,8 @@ class Sandbox:
     metadata: SandboxMetadata | None = None
     state: int = 0
     created_at_ns: int = 0
-    labels: Mapping[str, str] = NO_LABELS
-    annotations: Mapping[str, str] = NO_LABELS
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
     runtime_handler: str = ""
 
     @property
@@ -97,7 +97,7 @@ class ContainerMetadata:
 @dataclass(frozen=True, slots=True)
 class ImageSpec:
     image: str = ""
-    annotations: Mapping[str, str] = NO_LABELS
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class Container:
     image_ref: str = ""
     state: int = 0
     created_at_ns: int = 0
-    labels: Mapping[str, str] = NO_LABELS
-    annotations: Mapping[str, str] = NO_LABELS
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
     image_id: str = ""
 
 
@@ -131,8 +131,8 @@ class ContainerStatus:
     image_ref: str = ""
     reason: str = ""
     message: str = ""
-    labels: Mapping[str, str] = NO_LABELS
-    annotations: Mapping[str, str] = NO_LABELS
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
     log_path: str = ""
     image_id: str = ""
 

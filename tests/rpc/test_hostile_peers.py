@@ -1,0 +1,250 @@
+"""Every limit against a peer that means harm, one test each (RFC 9113 §10.5 and the CVEs since)."""
+
+import pytest
+from tests.rpc.peers import REQUEST, Attacker, end_of
+
+from garboard.rpc import frames
+from garboard.rpc.events import StreamReset
+from garboard.rpc.limits import Http2Config, Limits
+from garboard.rpc.violations import ErrorCode
+
+CALM = ErrorCode.ENHANCE_YOUR_CALM
+
+
+def stream_ids(count: int, start: int = 1) -> range:
+    return range(start, start + 2 * count, 2)
+
+
+def test_rapid_reset_ends_the_connection() -> None:
+    attacker = Attacker()
+    for stream_id in stream_ids(1000):
+        assert (
+            end_of(attacker.sends(attacker.request(stream_id), frames.rst_stream(stream_id, ErrorCode.CANCEL))) is None
+        )
+    ended = end_of(attacker.sends(attacker.request(2001), frames.rst_stream(2001, ErrorCode.CANCEL)))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_resets_at_a_bearable_rate_are_borne() -> None:
+    attacker = Attacker()
+    for stream_id in stream_ids(3000):
+        attacker.clock.now += 1 / 30
+        assert (
+            end_of(attacker.sends(attacker.request(stream_id), frames.rst_stream(stream_id, ErrorCode.CANCEL))) is None
+        )
+
+
+def test_streams_that_we_must_reset_count_too() -> None:
+    # CVE-2025-8671: the peer makes mistakes on purpose, so that we do the resetting.
+    attacker = Attacker()
+    ended = None
+    for stream_id in stream_ids(1200):
+        ended = ended or end_of(attacker.sends(attacker.request(stream_id), frames.window_update(stream_id, 0)))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_refused_streams_count_too() -> None:
+    attacker = Attacker(Http2Config(limits=Limits(concurrent_streams=1)))
+    ended = end_of(attacker.sends(*(attacker.request(stream_id) for stream_id in stream_ids(1200))))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_more_streams_than_allowed_are_refused_one_by_one() -> None:
+    attacker = Attacker(Http2Config(limits=Limits(concurrent_streams=2)))
+    attacker.victim.data_to_send()
+    attacker.sends(*(attacker.request(stream_id) for stream_id in stream_ids(3)))
+    assert attacker.victim.data_to_send() == frames.rst_stream(5, ErrorCode.REFUSED_STREAM)
+    assert sorted(attacker.victim.streams) == [1, 3]
+
+
+@pytest.mark.parametrize("fragment", [b"", b"\x82"], ids=["empty", "small"])
+def test_continuation_flood_ends_the_connection(fragment: bytes) -> None:
+    attacker = Attacker()
+    flood = [frames.frame(frames.CONTINUATION, 0, 1, fragment)] * 20
+    ended = end_of(attacker.sends(frames.frame(frames.HEADERS, 0, 1, b"\x83"), *flood))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_header_block_over_the_limit_is_not_collected() -> None:
+    attacker = Attacker()
+    ended = end_of(
+        attacker.sends(
+            frames.frame(frames.HEADERS, 0, 1, b"x" * 40_000), frames.frame(frames.CONTINUATION, 0, 1, b"x" * 40_000)
+        )
+    )
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_header_bomb_is_not_unpacked() -> None:
+    # One entry of 4,000 bytes in the dynamic table, then a byte for each repetition of it.
+    attacker = Attacker()
+    block = bytearray(attacker._encoder.encode((*REQUEST, ("bomb", "x" * 3900))))
+    block += b"\xbe" * 2000
+    ended = end_of(attacker.sends(frames.frame(frames.HEADERS, frames.END_HEADERS, 1, bytes(block))))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_settings_flood_ends_the_connection() -> None:
+    attacker = Attacker()
+    ended = end_of(attacker.sends(*[frames.settings({})] * 150))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_ping_flood_ends_the_connection() -> None:
+    attacker = Attacker()
+    ended = None
+    for _ in range(120):
+        ended = ended or end_of(attacker.sends(*[frames.ping(b"12345678")] * 100))
+        attacker.victim.data_to_send()
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_answers_nobody_reads_do_not_pile_up() -> None:
+    attacker = Attacker()
+    ended = end_of(attacker.sends(*[frames.ping(b"12345678")] * 2100))
+    assert ended is not None
+    assert ended.code is CALM
+    assert len(attacker.victim.data_to_send()) < 2100 * 17
+
+
+def test_pings_closer_than_agreed_earn_strikes() -> None:
+    attacker = Attacker(Http2Config(limits=Limits(ping_interval_s=30.0)))
+    heard = [end_of(attacker.sends(frames.ping(b"12345678"))) for _ in range(4)]
+    assert [ended.reason if ended else None for ended in heard] == [None, None, None, "too_many_pings"]
+
+
+def test_pings_of_a_polite_client_earn_none() -> None:
+    attacker = Attacker(Http2Config(limits=Limits(ping_interval_s=30.0)))
+    for _ in range(10):
+        attacker.clock.now += 30
+        assert end_of(attacker.sends(frames.ping(b"12345678"))) is None
+
+
+def test_pings_that_measure_our_data_earn_none() -> None:
+    attacker = Attacker(Http2Config(limits=Limits(ping_interval_s=30.0)))
+    attacker.sends(attacker.request(1))
+    stream = attacker.victim.streams[1]
+    attacker.victim.send_headers(stream, ((":status", "200"),))
+    for _ in range(10):
+        attacker.victim.send_data(stream, b"x")
+        attacker.victim.data_to_send()
+        assert end_of(attacker.sends(frames.ping(b"12345678"))) is None
+
+
+@pytest.mark.parametrize(
+    "useless",
+    [
+        pytest.param(frames.frame(frames.DATA, 0, 1), id="empty data"),
+        pytest.param(frames.frame(frames.PRIORITY, 0, 1, b"12345"), id="priority"),
+        pytest.param(frames.frame(0x77, 0, 1, b"12345"), id="unknown type"),
+    ],
+)
+def test_frames_without_content_end_the_connection(useless: bytes) -> None:
+    attacker = Attacker()
+    ended = end_of(attacker.sends(attacker.request(1), *[useless] * 2001))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_unknown_frames_are_skipped() -> None:
+    attacker = Attacker()
+    events = attacker.sends(frames.frame(0x77, 0xFF, 9, b"hello"), attacker.request(1))
+    assert len(events) == 1
+    assert end_of(events) is None
+
+
+@pytest.mark.parametrize("increment", [0, 2**31 - 1])
+def test_window_of_the_connection_cannot_overflow(increment: int) -> None:
+    ended = end_of(Attacker().sends(frames.window_update(0, increment)))
+    assert ended is not None
+    assert ended.code is ErrorCode.FLOW_CONTROL_ERROR
+
+
+def test_window_overflow_of_a_stream_ends_that_stream_only() -> None:
+    attacker = Attacker()
+    attacker.sends(attacker.request(1), attacker.request(3))
+    [event] = attacker.sends(frames.window_update(1, 2**31 - 1))
+    assert isinstance(event, StreamReset)
+    assert event.code is ErrorCode.FLOW_CONTROL_ERROR
+    assert list(attacker.victim.streams) == [3]
+
+
+def test_settings_cannot_overflow_the_windows_of_open_streams() -> None:
+    attacker = Attacker()
+    attacker.sends(attacker.request(1), frames.window_update(1, 2**31 - 1 - 65_535))
+    ended = end_of(attacker.sends(frames.settings({4: 65_536})))
+    assert ended is not None
+    assert ended.code is ErrorCode.FLOW_CONTROL_ERROR
+
+
+def test_data_beyond_the_streams_window_ends_the_stream() -> None:
+    attacker = Attacker(Http2Config(stream_window=65_535))
+    attacker.sends(attacker.request(1))
+    data = frames.frame(frames.DATA, 0, 1, bytes(16_384))
+    events = attacker.sends(*[data] * 4)
+    assert [type(event).__name__ for event in events] == ["DataReceived"] * 3 + ["StreamReset"]
+
+
+def test_data_beyond_the_connections_window_ends_the_connection() -> None:
+    attacker = Attacker(Http2Config(stream_window=2**20, connection_window=65_535))
+    attacker.sends(attacker.request(1))
+    ended = end_of(attacker.sends(*[frames.frame(frames.DATA, 0, 1, bytes(16_384))] * 4))
+    assert ended is not None
+    assert ended.code is ErrorCode.FLOW_CONTROL_ERROR
+
+
+def test_data_for_a_stream_that_is_over_gives_its_window_back() -> None:
+    attacker = Attacker(Http2Config(connection_window=65_535))
+    attacker.sends(attacker.request(1))
+    attacker.victim.reset_stream(attacker.victim.streams[1], ErrorCode.CANCEL)
+    for _ in range(20):
+        assert end_of(attacker.sends(frames.frame(frames.DATA, 0, 1, bytes(16_384)))) is None
+    assert frames.window_update(0, 16_384) in attacker.victim.data_to_send()
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        pytest.param(frames.frame(frames.DATA, 0, 0, b"x"), ErrorCode.PROTOCOL_ERROR, id="data on stream 0"),
+        pytest.param(frames.frame(frames.DATA, 0, 7, b"x"), ErrorCode.PROTOCOL_ERROR, id="data on an idle stream"),
+        pytest.param(frames.frame(frames.HEADERS, 4, 2, b"\x82"), ErrorCode.PROTOCOL_ERROR, id="even stream number"),
+        pytest.param(frames.frame(frames.PING, 0, 0, b"x"), ErrorCode.FRAME_SIZE_ERROR, id="short ping"),
+        pytest.param(frames.frame(frames.PING, 0, 1, b"12345678"), ErrorCode.PROTOCOL_ERROR, id="ping on a stream"),
+        pytest.param(frames.frame(frames.SETTINGS, 0, 0, b"x"), ErrorCode.FRAME_SIZE_ERROR, id="broken settings"),
+        pytest.param(frames.frame(frames.SETTINGS, 1, 0, b"x" * 6), ErrorCode.FRAME_SIZE_ERROR, id="full settings ack"),
+        pytest.param(frames.settings({5: 1}), ErrorCode.PROTOCOL_ERROR, id="tiny frame size"),
+        pytest.param(frames.settings({4: 2**31}), ErrorCode.FLOW_CONTROL_ERROR, id="huge window"),
+        pytest.param(frames.settings({2: 2}), ErrorCode.PROTOCOL_ERROR, id="push neither on nor off"),
+        pytest.param(frames.frame(frames.PUSH_PROMISE, 4, 1, b"1234"), ErrorCode.PROTOCOL_ERROR, id="push"),
+        pytest.param(frames.frame(frames.CONTINUATION, 4, 1, b""), ErrorCode.PROTOCOL_ERROR, id="continuation alone"),
+        pytest.param(frames.frame(frames.GOAWAY, 0, 0, b"1234"), ErrorCode.FRAME_SIZE_ERROR, id="short goaway"),
+        pytest.param(
+            frames.frame(frames.HEADERS, 0, 1, b"\x82") + frames.ping(b"12345678"),
+            ErrorCode.PROTOCOL_ERROR,
+            id="header block interrupted",
+        ),
+    ],
+)
+def test_broken_frame_ends_the_connection(data: bytes, code: ErrorCode) -> None:
+    attacker = Attacker()
+    ended = end_of(attacker.sends(data))
+    assert ended is not None
+    assert ended.code is code
+    assert attacker.victim.is_closed
+    assert attacker.sends(frames.ping(b"12345678")) == []
+
+
+def test_first_frame_must_be_settings() -> None:
+    attacker = Attacker()
+    fresh = type(attacker.victim)(is_client=False)
+    ended = end_of(fresh.receive_data(frames.PREFACE + frames.ping(b"12345678")))
+    assert ended is not None
+    assert ended.code is ErrorCode.PROTOCOL_ERROR
