@@ -160,7 +160,7 @@ def test_cancelled_call_is_heard_by_the_server() -> None:
 
 def test_lost_connection_ends_every_call() -> None:
     talk = Conversation()
-    [ended] = talk.client.connection_lost("cut")
+    [ended] = talk.client.close("cut")
     assert ended.status == Status(StatusCode.UNAVAILABLE, "cut")
 
 

@@ -132,7 +132,9 @@ class _Link:
         messages: list[bytes] = []
         farewell = ""
         while True:
-            self._flush(deadline)
+            # A peer that hung up may have said why before.
+            with contextlib.suppress(BrokenPipeError):
+                self._flush(deadline)
             data = self._receive(deadline)
             if not data:
                 reason = f"{self._target} closed the connection{farewell}"
@@ -143,7 +145,8 @@ class _Link:
                     for message in event.messages:
                         call.consume(len(message))
                 elif isinstance(event, CallEnded) and event.call is call:
-                    self._flush(deadline)
+                    with contextlib.suppress(OSError):
+                        self._flush(deadline)
                     return event, messages
                 elif isinstance(event, GoingAway):
                     farewell = f" ({event.code.name} {event.debug})".replace(" )", ")")

@@ -84,9 +84,9 @@ class Endpoint:
         """Calls that had no room and have it again."""
         return [self.calls[stream.id] for stream in self.http.outbox.take_writable() if stream.id in self.calls]
 
-    def connection_lost(self, reason: str) -> list[CallEnded]:
-        """The transport is gone, and with it every call."""
-        self.http.close()
+    def close(self, reason: str, code: ErrorCode = ErrorCode.NO_ERROR) -> list[CallEnded]:
+        """The connection is over, by our will or because the transport is gone, and with it every call."""
+        self.http.close(code, reason)
         status = Status(StatusCode.UNAVAILABLE, reason)
         return [self._end(call, status) for call in list(self.calls.values())]
 
@@ -128,7 +128,7 @@ class Endpoint:
         return [self._end(call, status, is_unprocessed=event.is_unprocessed)]
 
     def _on_end(self, event: http.ConnectionEnded) -> list[EndpointEvent]:
-        return [*self.connection_lost(event.reason), event]
+        return [*self.close(event.reason), event]
 
     def _on_headers(self, event: http.HeadersReceived) -> list[EndpointEvent]:
         raise NotImplementedError

@@ -136,7 +136,9 @@ class FrameReader:
             word, flags, stream_id = _HEADER.unpack_from(view, at)
             length = word >> 8
             if length > self.max_frame:
-                raise ConnectionViolation(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {length} bytes")
+                speaks_http1 = bytes(view[at : at + 5]) == b"HTTP/"
+                reason = "the peer speaks HTTP/1, not HTTP/2" if speaks_http1 else f"a frame of {length} bytes"
+                raise ConnectionViolation(ErrorCode.FRAME_SIZE_ERROR, reason)
             start = at + HEADER_BYTES
             stop = start + length
             if stop <= end:

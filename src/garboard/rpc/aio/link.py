@@ -85,15 +85,10 @@ class AioLink(asyncio.BufferedProtocol):
         reason = self.farewell or (f"connection lost: {exc}" if exc else "the peer closed the connection")
         for timer in self._timers:
             timer.cancel()
-        for ended in self.endpoint.connection_lost(reason):
+        for ended in self.endpoint.close(reason):
             self._tell_ended(ended)
-        for future in (self.settled, self.lost):
-            if future.done():
-                continue
-            if future is self.lost:
-                self.lost.set_result(reason)
-            else:
-                future.cancel()
+        self.settled.cancel()
+        self.lost.set_result(reason)
         self._changed()
 
     def pause_writing(self) -> None:
@@ -115,9 +110,10 @@ class AioLink(asyncio.BufferedProtocol):
             self._will_flush = True
             self.loop.call_soon(self._flush)
 
-    def close(self, code: ErrorCode = ErrorCode.NO_ERROR, reason: str = "") -> None:
+    def close(self, reason: str = "closed by us", code: ErrorCode = ErrorCode.NO_ERROR) -> None:
         """Say goodbye and close; calls that are open end."""
-        self.endpoint.http.close(code, reason)
+        for ended in self.endpoint.close(reason, code):
+            self._tell_ended(ended)
         if self.transport is not None and not self.transport.is_closing():
             self.transport.write(self.endpoint.data_to_send())
             self.transport.close()

@@ -57,13 +57,15 @@ class AioServer:
         if self._running:
             await asyncio.wait(self._running, timeout=timeout_s)
         left = len(self._running)
-        self.stop()
+        await self.stop()
         return left
 
-    def stop(self) -> None:
-        """End every call and connection."""
+    async def stop(self) -> None:
+        """End every call and connection; the callers are told."""
         for task in self._running:
             task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
         for link in tuple(self.links):
             link.close()
 
@@ -117,7 +119,7 @@ async def serve(
             yield server
         finally:
             listener.close()
-            server.stop()
+            await server.stop()
 
 
 async def _listen(target: Target, accept: Callable[[], AioLink]) -> asyncio.Server:
