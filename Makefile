@@ -48,6 +48,7 @@ unit: setup
 test-fast: lint types unit  ## Lint, types, unit and property tests: about a minute
 
 real: setup
+	@tools/setup/system-packages cri
 	$(PYTEST) -q -m "real and not lab"
 
 lab: setup  ## Tests with real clusters in namespaces of this machine (needs root)

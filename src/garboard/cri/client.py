@@ -6,8 +6,9 @@ from typing import Final, Self, TypeVar
 
 from garboard.cri import schema, values
 from garboard.cri.errors import RuntimeCallFailed, RuntimeUnavailable
-from garboard.rpc import BlockingClient, PeerUnreachable, RpcFailed, StatusCode, parse_unix_target
+from garboard.rpc import BlockingClient, PeerUnreachable, RpcFailed, Status, StatusCode, parse_unix_target
 from garboard.rpc.message import Message
+from garboard.rpc.wire import BadWire
 
 RUNTIME: Final = "/runtime.v1.RuntimeService"
 IMAGES: Final = "/runtime.v1.ImageService"
@@ -155,4 +156,8 @@ class CriClient:
             raise RuntimeUnavailable(self.socket, error) from error
         except RpcFailed as error:
             raise RuntimeCallFailed(self.socket, error) from error
-        return answer_schema.decode(answer)
+        try:
+            return answer_schema.decode(answer)
+        except BadWire as error:
+            failure = RpcFailed(method, Status(StatusCode.INTERNAL, f"its answer cannot be read: {error.message}"))
+            raise RuntimeCallFailed(self.socket, failure) from error

@@ -8,7 +8,7 @@ must be proto3's ("", 0, False, (), None for a message).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -27,8 +27,8 @@ class Field:
     encode: Callable[[Any], bytes]
     decode: Callable[[Any], Any]
     is_repeated: bool = False
-    schema: "Message[Any] | None" = None
     is_map: bool = False
+    schema: "Message[Any] | None" = None
 
 
 def string(number: int) -> Field:
@@ -72,7 +72,7 @@ def repeated(field: Field) -> Field:
     """Strings, bytes and messages, one after another."""
     if field.wire_type != wire.LENGTH or field.is_map:
         raise TypeError("only length-delimited fields are repeated here; packed numbers have no user yet")
-    return Field(field.number, field.wire_type, field.encode, field.decode, is_repeated=True)
+    return replace(field, is_repeated=True)
 
 
 class Message(Generic[T]):
@@ -106,11 +106,10 @@ class Message(Generic[T]):
             if field is None or field.wire_type != item.wire_type:
                 continue
             value = field.decode(item.value)
-            if field.schema is not None and name in raws:
+            if field.schema is not None and not field.is_repeated:
                 # The same message twice means both merged, which is what their bytes in a row mean.
-                value = field.decode(raws[name] + _bytes_of(item))
-            if field.schema is not None:
                 raws[name] = raws.get(name, b"") + _bytes_of(item)
+                value = field.decode(raws[name]) if name in found else value
             _store(found, name, field, value)
         return self.cls(**{name: _freeze(value) for name, value in found.items()})
 
