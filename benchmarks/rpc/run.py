@@ -8,10 +8,12 @@ Each server is a process of its own on loopback. The ratios are what counts: bot
 import argparse
 import asyncio
 import json
+import os
 import resource
 import statistics
 import subprocess
 import sys
+import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import IO
@@ -27,27 +29,37 @@ BULK = {
 PING_PONGS = 2_000
 
 
-async def measure(client: Client, stack: str) -> dict[str, float]:
+def cpu_seconds(server: int) -> float:
+    """What both ends have used so far; it survives a noisy neighbour far better than MB/s do."""
+    fields = Path(f"/proc/{server}/stat").read_text().rsplit(")", 1)[1].split()
+    return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(client: Client, stack: str, server: int) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, (size, counts) in BULK.items():
         count = counts[stack]
-        found[f"up {name}, MB/s"] = size * count / await client.upload(size, count) / 1e6
-        found[f"down {name}, MB/s"] = size * count / await client.download(size, count) / 1e6
+        for direction, move in (("up", client.upload), ("down", client.download)):
+            used_before = cpu_seconds(server)
+            found[f"{direction} {name}, MB/s"] = size * count / await move(size, count) / 1e6
+            found[f"{direction} {name}, CPU s/GB"] = (cpu_seconds(server) - used_before) / (size * count) * 1e9
     times = sorted(await client.ping_pong(64, PING_PONGS))
     found["ping-pong p50, us"] = times[len(times) // 2] * 1e6
     found["ping-pong p99, us"] = times[len(times) * 99 // 100] * 1e6
     return found
 
 
-async def run(rounds: int, ports: dict[str, int]) -> dict[str, dict[str, float]]:
-    samples: dict[str, list[dict[str, float]]] = {stack: [] for stack in ports}
+async def run(rounds: int, servers: dict[str, tuple[int, int]]) -> dict[str, dict[str, float]]:
+    """Medians by stack and measure; `servers` tells the process and the port of each."""
+    samples: dict[str, list[dict[str, float]]] = {stack: [] for stack in servers}
     async with AsyncExitStack() as stack_of_clients:
         clients = {
-            stack: await stack_of_clients.enter_async_context(CLIENTS[stack](port)) for stack, port in ports.items()
+            stack: await stack_of_clients.enter_async_context(CLIENTS[stack](port))
+            for stack, (_, port) in servers.items()
         }
         for _ in range(rounds):
             for stack, client in clients.items():
-                samples[stack].append(await measure(client, stack))
+                samples[stack].append(await measure(client, stack, servers[stack][0]))
     return {
         stack: {name: statistics.median(sample[name] for sample in found) for name in found[0]}
         for stack, found in samples.items()
@@ -79,8 +91,9 @@ def print_table(found: dict[str, dict[str, float]]) -> None:
     own, other = found["own"], found["grpc.aio"]
     print(f"{'':24}{'own':>10}{'grpc.aio':>10}{'ratio':>8}")
     for name, value in own.items():
-        ratio = other[name] / value if "us" in name else value / other[name]
-        print(f"{name:24}{value:10.0f}{other[name]:10.0f}{ratio:8.1f}")
+        ratio = value / other[name] if "MB/s" in name else other[name] / value
+        digits = 2 if "CPU" in name else 0
+        print(f"{name:24}{value:10.{digits}f}{other[name]:10.{digits}f}{ratio:8.1f}")
 
 
 def main() -> None:
@@ -94,7 +107,9 @@ def main() -> None:
         return
     started = {stack: start_server(stack) for stack in SERVERS}
     try:
-        found = asyncio.run(run(options.rounds, {stack: port for stack, (_, port) in started.items()}))
+        found = asyncio.run(
+            run(options.rounds, {stack: (process.pid, port) for stack, (process, port) in started.items()})
+        )
     finally:
         for process, _ in started.values():
             process.terminate()

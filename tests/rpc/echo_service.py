@@ -30,6 +30,13 @@ async def chat(call: AioServerCall) -> None:
         await call.send(message)
 
 
+async def flood(call: AioServerCall) -> None:
+    """As many messages of a size as the request says: `COUNT SIZE`."""
+    count, size = map(int, (await call.receive() or b"0 0").split())
+    for _ in range(count):
+        await call.send(bytes(size))
+
+
 async def fail(call: AioServerCall) -> None:
     await call.receive()
     raise RpcFailed(call.method, Status(StatusCode.FAILED_PRECONDITION, "not now: é %"))
@@ -39,7 +46,7 @@ async def slow(call: AioServerCall) -> None:
     await asyncio.sleep(60)
 
 
-HANDLERS: dict[str, Handler] = {ECHO: echo, CHAT: chat, FAIL: fail, SLOW: slow}
+HANDLERS: dict[str, Handler] = {ECHO: echo, CHAT: chat, "/Test/Flood": flood, FAIL: fail, SLOW: slow}
 
 
 class _GrpcioService(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no types

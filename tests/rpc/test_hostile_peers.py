@@ -4,6 +4,7 @@ import pytest
 from tests.rpc.peers import REQUEST, Attacker, end_of
 
 from garboard.rpc import frames
+from garboard.rpc.connection import Connection
 from garboard.rpc.events import StreamReset
 from garboard.rpc.limits import Http2Config, Limits
 from garboard.rpc.violations import ErrorCode
@@ -248,3 +249,44 @@ def test_first_frame_must_be_settings() -> None:
     ended = end_of(fresh.receive_data(frames.PREFACE + frames.ping(b"12345678")))
     assert ended is not None
     assert ended.code is ErrorCode.PROTOCOL_ERROR
+
+
+def test_pings_beside_a_flow_of_data_are_free() -> None:
+    # grpc-go measures the round trip with one PING after another while it receives.
+    attacker = Attacker()
+    attacker.sends(attacker.request(1), frames.window_update(0, 2**30), frames.window_update(1, 2**30))
+    stream = attacker.victim.streams[1]
+    attacker.victim.send_headers(stream, ((":status", "200"),))
+    for _ in range(5000):
+        attacker.victim.send_data(stream, b"x")
+        attacker.victim.data_to_send()
+        assert end_of(attacker.sends(frames.ping(b"12345678"))) is None
+
+
+def test_server_may_end_any_number_of_our_streams() -> None:
+    client = Connection(is_client=True)
+    client.receive_data(frames.settings({}))
+    for _ in range(3000):
+        stream = client.open_stream(REQUEST)
+        client.data_to_send()
+        assert end_of(client.receive_data(frames.rst_stream(stream.id, ErrorCode.NO_ERROR))) is None
+
+
+def test_late_frames_for_streams_that_are_over_cost_nothing() -> None:
+    client = Connection(is_client=True)
+    client.receive_data(frames.settings({}))
+    stream = client.open_stream(REQUEST)
+    client.reset_stream(stream, ErrorCode.CANCEL)
+    late = (
+        frames.frame(frames.DATA, 0, 1, b"x"),
+        frames.window_update(1, 5),
+        frames.rst_stream(1, ErrorCode.CANCEL),
+        frames.frame(frames.HEADERS, frames.END_HEADERS, 1, b"\x88"),
+    )
+    for _ in range(3000):
+        assert client.receive_data(b"".join(late)) == []
+
+
+def test_windows_smaller_than_the_rfc_grants_are_refused() -> None:
+    with pytest.raises(ValueError, match="65,535"):
+        Http2Config(stream_window=1000)

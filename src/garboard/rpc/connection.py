@@ -88,7 +88,7 @@ class Connection(Link):
         data = self.outbox.take(limit)
         if self.outbox.has_sent_content:
             self.outbox.has_sent_content = False
-            self._receiver.strikes.forgive()
+            self._receiver.sent_content()
         ended = self.outbox.take_ended()
         for stream in ended:
             self._retire(stream)

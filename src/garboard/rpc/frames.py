@@ -118,14 +118,21 @@ class FrameReader:
     def __init__(self, max_frame: int, *, preface: bytes = b"") -> None:
         self.max_frame = max_frame
         self._preface = preface
-        self._rest: bytes = b""
+        # The start of a frame that is not complete, and how many bytes it takes to look at it again.
+        self._rest = bytearray()
+        self._needed_bytes = 0
         self._data_left = 0
         self._data_flags = 0
         self._data_stream = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
-        view = memoryview(self._rest + data if self._rest else data)
-        self._rest = b""
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._needed_bytes:
+                return
+            data, self._rest = self._rest, bytearray()
+        view = memoryview(data)
+        needed = HEADER_BYTES
         at = self._read_preface(view) if self._preface else 0
         end = len(view)
         if self._data_left and at < end:
@@ -149,8 +156,10 @@ class FrameReader:
                 yield self._data_part(view, start, length)
                 at = end
             else:
+                needed += length
                 break
-        self._rest = bytes(view[at:])
+        self._rest += view[at:]
+        self._needed_bytes = needed
 
     def _data_part(self, view: memoryview, at: int, length: int) -> Frame:
         part = view[at : at + self._data_left]

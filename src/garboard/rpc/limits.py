@@ -34,9 +34,9 @@ class Limits:
     # Streams opened only to be reset, by the peer or by its mistakes (CVE-2023-44487, CVE-2025-8671).
     resets: Rate = Rate(1000, 33)
     settings: Rate = Rate(100, 5)
-    # Go peers measure the round trip with a PING per window of data: generous, but not for ever.
-    pings: Rate = Rate(10_000, 2000)
-    # Frames that carry nothing: empty DATA, PRIORITY, unknown types, frames for closed streams (CVE-2019-9518).
+    # PINGs that come without our having sent anything; Go peers measure the round trip of our data with many more.
+    pings: Rate = Rate(1000, 50)
+    # Frames that carry nothing: empty DATA, PRIORITY, unknown types, headers for closed streams (CVE-2019-9518).
     idle_frames: Rate = Rate(2000, 200)
     # A server's patience with keepalive pings: closer together than this (seconds), and the third is one too many.
     ping_interval_s: float = 0.0
@@ -56,6 +56,11 @@ class Http2Config:
     # A stream with this much waiting to be sent takes no more until half of it is gone.
     send_queue_bytes: int = 256 * KIB
     limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        # A peer may use what the RFC grants it before it has read our settings.
+        if min(self.stream_window, self.connection_window) < 65_535 or self.max_frame < 16_384:
+            raise ValueError("windows start at 65,535 bytes and frames at 16,384")
 
 
 class Budget:

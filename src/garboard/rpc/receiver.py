@@ -41,11 +41,12 @@ class Receiver:
     def __init__(self, link: Link, clock: Clock) -> None:
         config = link.config
         self._link = link
-        self.strikes = PingStrikes(config.limits, clock)
+        self._strikes = PingStrikes(config.limits, clock)
         self._budgets = Budgets(config.limits, clock)
         self._decoder = HeaderDecoder(config.limits)
         self._reader = FrameReader(config.max_frame, preface=b"" if link.is_client else frames.PREFACE)
         self._has_settled = False
+        self._has_sent_since_ping = False
         self._handlers: dict[int, Callable[[Frame], Iterable[Event]]] = {
             frames.DATA: self._on_data,
             frames.HEADERS: self._on_headers,
@@ -63,6 +64,11 @@ class Receiver:
         """Add to `events` what the bytes meant, up to the first violation."""
         for frame in self._reader.feed(data):
             events.extend(self._on_frame(frame))
+
+    def sent_content(self) -> None:
+        """Headers or data went out: a PING that comes now may measure them."""
+        self._has_sent_since_ping = True
+        self._strikes.forgive()
 
     def _on_frame(self, frame: Frame) -> Iterable[Event]:
         kind = frame.kind
@@ -84,7 +90,7 @@ class Receiver:
             return self._fail_stream(violation)
 
     def _fail_stream(self, violation: StreamViolation) -> Iterable[Event]:
-        self._budgets.resets.spend()
+        self._spend_reset()
         stream = self._link.streams.get(violation.stream_id)
         if stream is None:
             self._link.outbox.answer(frames.rst_stream(violation.stream_id, violation.code))
@@ -99,7 +105,7 @@ class Receiver:
         data = frames.strip_padding(frame.flags, frame.payload)
         stream = self._link.streams.get(frame.stream_id)
         if stream is None:
-            self._on_stray(frame.stream_id)
+            self._check_stray(frame.stream_id)
             self._link.credit_connection(len(frame.payload))
             return ()
         stream.receive_window -= frame.length
@@ -164,7 +170,9 @@ class Receiver:
     def _accept_stream(self, stream_id: int) -> Stream | None:
         """The stream a client opens with these headers; None when they belong to a stream that is over or refused."""
         if self._link.is_client or stream_id <= self._link.last_peer_stream_id:
-            self._on_stray(stream_id)
+            self._check_stray(stream_id)
+            if not self._link.is_client:
+                self._budgets.idle_frames.spend()
             return None
         if stream_id % 2 == 0:
             raise ConnectionViolation(ErrorCode.PROTOCOL_ERROR, "a client's stream with an even number")
@@ -174,11 +182,11 @@ class Receiver:
         return self._link.add_stream(stream_id)
 
     def _on_rst_stream(self, frame: Frame) -> Iterable[Event]:
-        self._budgets.resets.spend()
         stream = self._link.streams.get(frame.stream_id)
         if stream is None:
-            self._on_stray(frame.stream_id)
+            self._check_stray(frame.stream_id)
             return ()
+        self._spend_reset()
         stream.apply(Trigger.RECEIVE_RESET)
         self._link.drop_stream(stream)
         code = ErrorCode(frames.parse_word(frame.payload))
@@ -216,9 +224,11 @@ class Receiver:
                 self._link.outbox.control(frames.goaway(self._link.last_peer_stream_id, ErrorCode.NO_ERROR))
                 return ()
             return (PingAcknowledged(payload),)
-        self._budgets.pings.spend()
+        if not self._has_sent_since_ping:
+            self._budgets.pings.spend()
+        self._has_sent_since_ping = False
         if not self._link.is_client:
-            self.strikes.ping()
+            self._strikes.ping()
         self._link.outbox.answer(frames.ping(payload, is_ack=True))
         return ()
 
@@ -247,7 +257,7 @@ class Receiver:
             return ()
         stream = self._link.streams.get(frame.stream_id)
         if stream is None:
-            self._on_stray(frame.stream_id)
+            self._check_stray(frame.stream_id)
             return ()
         stream.send_window += increment
         if not increment or stream.send_window > frames.MAX_WINDOW:
@@ -259,13 +269,17 @@ class Receiver:
         self._budgets.idle_frames.spend()
         return ()
 
-    def _on_stray(self, stream_id: int) -> None:
+    def _check_stray(self, stream_id: int) -> None:
         """A frame for a stream we do not have: late for one that is over, or a mistake for one that never was."""
         opened_by_us = stream_id % 2 == (1 if self._link.is_client else 0)
         newest = self._link.next_stream_id - 2 if self._link.is_client else 0
         if stream_id > (newest if opened_by_us else self._link.last_peer_stream_id):
             raise ConnectionViolation(ErrorCode.PROTOCOL_ERROR, f"a frame for stream {stream_id}, which is idle")
-        self._budgets.idle_frames.spend()
+
+    def _spend_reset(self) -> None:
+        """Streams cost a server when a client opens them; what a server does to our own is bounded by us."""
+        if not self._link.is_client:
+            self._budgets.resets.spend()
 
     def _receive_end(self, stream: Stream) -> None:
         stream.apply(Trigger.RECEIVE_END)

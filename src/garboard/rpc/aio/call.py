@@ -19,7 +19,7 @@ class AioCall(Generic[CallT]):
 
     def __init__(self, link: AioLink, call: CallT, timeout_s: float | None) -> None:
         self.call = call
-        self._link = link
+        self.link = link
         self._messages: deque[bytes] = deque()
         self._no_more_messages = False
         self._receiver: asyncio.Future[None] | None = None
@@ -44,10 +44,10 @@ class AioCall(Generic[CallT]):
     async def send(self, *chunks: Chunk) -> None:
         """Queue one message as soon as there is room for it."""
         while not self.call.has_room and self.call.status is None:
-            self._sender = self._link.loop.create_future()
+            self._sender = self.link.loop.create_future()
             await self._sender
         self.call.send(*chunks)
-        self._link.poke()
+        self.link.poke()
 
     async def receive(self) -> bytes | None:
         """The next message; None when there are no more. A call that failed raises `RpcFailed`."""
@@ -55,11 +55,11 @@ class AioCall(Generic[CallT]):
             self._raise_failure()
             if self._no_more_messages:
                 return None
-            self._receiver = self._link.loop.create_future()
+            self._receiver = self.link.loop.create_future()
             await self._receiver
         message = self._messages.popleft()
         self.call.consume(len(message))
-        self._link.poke()
+        self.link.poke()
         return message
 
     def __aiter__(self) -> "AioCall[CallT]":
@@ -114,7 +114,7 @@ class AioCall(Generic[CallT]):
         while self._messages:
             self.call.consume(len(self._messages.popleft()))
         self.ended(status)
-        self._link.poke()
+        self.link.poke()
 
 
 class AioClientCall(AioCall[ClientCall]):
@@ -122,32 +122,39 @@ class AioClientCall(AioCall[ClientCall]):
 
     def end_sending(self) -> None:
         self.call.end_sending()
-        self._link.poke()
+        self.link.poke()
 
     async def response_metadata(self) -> Metadata:
         """The metadata of the response, once it has begun."""
         while self.call.state.name == "STARTING":
-            self._starter = self._link.loop.create_future()
+            self._starter = self.link.loop.create_future()
             await self._starter
         self._raise_failure()
         return self.call.metadata
 
 
 class AioServerCall(AioCall[ServerCall]):
-    """A call of the peer."""
+    """A call of the peer; when the peer gives it up, the task that runs its handler is cancelled."""
+
+    task: "asyncio.Task[None] | None" = None
+
+    def ended(self, status: Status) -> None:
+        super().ended(status)
+        if self.task is not None:
+            self.task.cancel()
 
     def start(self, metadata: Metadata = ()) -> None:
         """Send the response headers now; otherwise they go with the first message."""
         self.call.start(metadata)
-        self._link.poke()
+        self.link.poke()
 
     def finish(self, status: Status = OK) -> None:
         """End the call; messages the handler left unread are dropped."""
         self.call.finish(status)
         while self._messages:
             self.call.consume(len(self._messages.popleft()))
-        self.ended(status)
-        self._link.poke()
+        super().ended(status)
+        self.link.poke()
 
 
 def _wake(waiting: "asyncio.Future[None] | None") -> None:

@@ -1,6 +1,6 @@
 """The asyncio driver's core: one connection as a protocol of the event loop.
 
-Bytes are read into one reused buffer and written at most once per turn of the loop. Back-pressure is kept on both
+Bytes are read into a reused buffer and written at most once per turn of the loop. Back-pressure is kept on both
 sides: HTTP/2 windows hold the peer back, and a transport that is full stops the streams, whose queues are bounded.
 """
 
@@ -8,7 +8,8 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
+from weakref import WeakKeyDictionary
 
 from garboard.rpc.calls import Call, CallEnded, CallStarted, MessagesReceived, PeerEnded, ServerCall
 from garboard.rpc.endpoint import Endpoint, EndpointEvent
@@ -22,6 +23,17 @@ HANDSHAKE_TIMEOUT_S: Final = 10.0
 KEEPALIVE_PING: Final = b"keepaliv"
 
 log = logging.getLogger("garboard.rpc")
+
+# What is read is taken in before the loop reads again, so the connections of a loop can share one buffer: an idle
+# connection costs nothing for it, and no read pays for a large allocation.
+_buffers: "WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview]" = WeakKeyDictionary()
+
+
+def _shared_buffer(loop: asyncio.AbstractEventLoop) -> memoryview:
+    buffer = _buffers.get(loop)
+    if buffer is None:
+        buffer = _buffers[loop] = memoryview(bytearray(READ_BYTES))
+    return buffer
 
 
 class AioLink(asyncio.BufferedProtocol):
@@ -43,7 +55,7 @@ class AioLink(asyncio.BufferedProtocol):
         self.farewell = ""
         self._on_call = on_call
         self._on_change = on_change
-        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._buffer = _shared_buffer(self.loop)
         self._keepalive = Keepalive(keepalive, self.loop.time()) if keepalive else None
         self._timers: list[asyncio.TimerHandle] = []
         self._is_paused = False
@@ -52,8 +64,8 @@ class AioLink(asyncio.BufferedProtocol):
     # What the event loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        # Not asserted: the transports of other event loops only look like asyncio's.
+        self.transport = transport = cast("asyncio.Transport", transport)
         secure: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if secure is not None and secure.selected_alpn_protocol() != "h2":
             self.abort("the TLS peer did not agree to speak h2")
@@ -148,6 +160,7 @@ class AioLink(asyncio.BufferedProtocol):
                 self._changed()
             case PeerSettled():
                 self.settled.set_result(None)
+                self._timers[0].cancel()
                 self._changed()
             case GoingAway(code, debug):
                 self.farewell = f"the peer is going away ({code.name}{': ' + debug if debug else ''})"

@@ -78,7 +78,8 @@ class AioServer:
         if handler is None:
             call.finish(Status(StatusCode.UNIMPLEMENTED, f"unknown method {call.method}"))
             return
-        task = self._tasks.create_task(_run(handler, AioServerCall(link, call, call.timeout_s)))
+        served = AioServerCall(link, call, call.timeout_s)
+        served.task = task = self._tasks.create_task(_run(handler, served))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
