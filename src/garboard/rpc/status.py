@@ -30,7 +30,7 @@ class StatusCode(IntEnum):
     @classmethod
     def parse(cls, text: str) -> "StatusCode":
         """The code a peer sent; what is not one counts as UNKNOWN, as the specification asks."""
-        return cls(int(text)) if text.isascii() and text.isdigit() and int(text) < len(cls) else cls.UNKNOWN
+        return next((code for code in cls if str(int(code)) == text), cls.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)

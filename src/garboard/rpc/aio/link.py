@@ -20,6 +20,7 @@ from garboard.rpc.violations import ErrorCode
 READ_BYTES: Final = 256 * 1024
 WRITE_BYTES: Final = 256 * 1024
 HANDSHAKE_TIMEOUT_S: Final = 10.0
+GOODBYE_TIMEOUT_S: Final = 1.0
 KEEPALIVE_PING: Final = b"keepaliv"
 
 log = logging.getLogger("garboard.rpc")
@@ -57,7 +58,7 @@ class AioLink(asyncio.BufferedProtocol):
         self._on_change = on_change
         self._buffer = _shared_buffer(self.loop)
         self._keepalive = Keepalive(keepalive, self.loop.time()) if keepalive else None
-        self._timers: list[asyncio.TimerHandle] = []
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._is_paused = False
         self._will_flush = False
 
@@ -70,7 +71,7 @@ class AioLink(asyncio.BufferedProtocol):
         if secure is not None and secure.selected_alpn_protocol() != "h2":
             self.abort("the TLS peer did not agree to speak h2")
             return
-        self._timers = [self.loop.call_later(HANDSHAKE_TIMEOUT_S, self._check_settled)]
+        self._timers["handshake"] = self.loop.call_later(HANDSHAKE_TIMEOUT_S, self._check_settled)
         if self._keepalive is not None:
             self._keep_alive()
         self._flush()
@@ -95,7 +96,7 @@ class AioLink(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         reason = self.farewell or (f"connection lost: {exc}" if exc else "the peer closed the connection")
-        for timer in self._timers:
+        for timer in self._timers.values():
             timer.cancel()
         for ended in self.endpoint.close(reason):
             self._tell_ended(ended)
@@ -126,9 +127,7 @@ class AioLink(asyncio.BufferedProtocol):
         """Say goodbye and close; calls that are open end."""
         for ended in self.endpoint.close(reason, code):
             self._tell_ended(ended)
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.write(self.endpoint.data_to_send())
-            self.transport.close()
+        self._say_goodbye()
 
     def abort(self, reason: str) -> None:
         self.farewell = reason
@@ -160,7 +159,7 @@ class AioLink(asyncio.BufferedProtocol):
                 self._changed()
             case PeerSettled():
                 self.settled.set_result(None)
-                self._timers[0].cancel()
+                self._timers["handshake"].cancel()
                 self._changed()
             case GoingAway(code, debug):
                 self.farewell = f"the peer is going away ({code.name}{': ' + debug if debug else ''})"
@@ -189,11 +188,11 @@ class AioLink(asyncio.BufferedProtocol):
             self._on_change(self)
 
     def _say_goodbye(self) -> None:
-        if self.transport is not None:
+        if self.transport is not None and not self.transport.is_closing():
             self.transport.write(self.endpoint.data_to_send())
             self.transport.close()
-            # A hostile peer may never read what we have for it.
-            self._timers.append(self.loop.call_later(1.0, self.transport.abort))
+            # The peer may never read what we have for it, nor end TLS from its side.
+            self._timers["goodbye"] = self.loop.call_later(GOODBYE_TIMEOUT_S, self.transport.abort)
 
     def _check_settled(self) -> None:
         if not self.settled.done():
@@ -209,4 +208,4 @@ class AioLink(asyncio.BufferedProtocol):
         if action is KeepaliveAction.PING:
             self.endpoint.http.ping(KEEPALIVE_PING)
             self._flush()
-        self._timers[1:] = [self.loop.call_later(max(again_at - now, 0.001), self._keep_alive)]
+        self._timers["keepalive"] = self.loop.call_later(max(again_at - now, 0.001), self._keep_alive)
