@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.cri.containerd import Registry, Runtime, build_program, containerd
-from tests.cri.upstream import UpstreamClient, descriptors
 
 from garboard.cri import ContainerState, ContainerStatus, CriClient, RuntimeCallFailed, SandboxState
+from tests.cri.containerd import Registry, Runtime, build_program, containerd
+from tests.cri.upstream import UpstreamClient, descriptors
 
 pytestmark = pytest.mark.real
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Kind
-from tests.cri.upstream import descriptors
 
 from garboard.cri import schema
 from garboard.rpc import wire
 from garboard.rpc.message import Field, Message
+from tests.cri.upstream import descriptors
 
 TABLES: dict[str, Message[Any]] = {
     "VersionRequest": schema.VERSION_REQUEST,

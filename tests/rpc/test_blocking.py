@@ -6,8 +6,6 @@ from pathlib import Path
 
 import grpc
 import pytest
-from tests.rpc.certificates import Certificates
-from tests.rpc.echo_service import ECHO, FAIL, SLOW, grpcio_server
 
 from garboard.rpc import (
     BlockingClient,
@@ -21,6 +19,8 @@ from garboard.rpc import (
 )
 from garboard.rpc.endpoint import ServerEndpoint
 from garboard.rpc.targets import server_tls
+from tests.rpc.certificates import Certificates
+from tests.rpc.echo_service import ECHO, FAIL, SLOW, grpcio_server
 
 
 def test_unary_call_over_a_unix_socket(socket_path: str) -> None:

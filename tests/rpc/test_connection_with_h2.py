@@ -12,14 +12,14 @@ import h2.events
 import h2.settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rpc.peers import REQUEST
-from tests.rpc.splitting import split_at
 
 from garboard.rpc.connection import Connection
 from garboard.rpc.events import ConnectionEnded, DataReceived, GoingAway, HeadersReceived, StreamReset
 from garboard.rpc.limits import Http2Config
 from garboard.rpc.streams import Stream
 from garboard.rpc.violations import ErrorCode
+from tests.rpc.peers import REQUEST
+from tests.rpc.splitting import split_at
 
 RESPONSE = ((":status", "200"), ("content-type", "application/grpc"))
 TRAILERS = (("grpc-status", "0"), ("long", "x" * 300))

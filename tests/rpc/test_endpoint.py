@@ -1,6 +1,5 @@
 import hpack
 import pytest
-from tests.rpc.peers import exchange
 
 from garboard.rpc import Http2Config, RpcConfig, RpcFailed, SendQueueFull, frames
 from garboard.rpc.calls import Call, CallEnded, CallStarted, ClientCall, MessagesReceived, PeerEnded, ServerCall
@@ -9,6 +8,7 @@ from garboard.rpc.events import ConnectionEnded, GoingAway
 from garboard.rpc.headers import HeaderEncoder, Headers
 from garboard.rpc.status import Status, StatusCode
 from garboard.rpc.violations import ErrorCode
+from tests.rpc.peers import exchange
 
 
 class Conversation:

@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rpc.splitting import split_at
 
 from garboard.rpc import frames
 from garboard.rpc.frames import FrameReader
 from garboard.rpc.violations import ConnectionViolation, ErrorCode
+from tests.rpc.splitting import split_at
 
 payloads = st.binary(max_size=64)
 one_frame = st.builds(

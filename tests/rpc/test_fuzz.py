@@ -3,11 +3,11 @@
 import hpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rpc.peers import REQUEST
-from tests.rpc.splitting import split_at
 
 from garboard.rpc import frames
 from garboard.rpc.endpoint import ClientEndpoint, Endpoint, ServerEndpoint
+from tests.rpc.peers import REQUEST
+from tests.rpc.splitting import split_at
 
 RESPONSE = ((":status", "200"), ("content-type", "application/grpc"))
 blocks = st.one_of(

@@ -1,13 +1,13 @@
 """Every limit against a peer that means harm, one test each (RFC 9113 §10.5 and the CVEs since)."""
 
 import pytest
-from tests.rpc.peers import REQUEST, Attacker, end_of
 
 from garboard.rpc import frames
 from garboard.rpc.connection import Connection
 from garboard.rpc.events import StreamReset
 from garboard.rpc.limits import Http2Config, Limits
 from garboard.rpc.violations import ErrorCode
+from tests.rpc.peers import REQUEST, Attacker, end_of
 
 CALM = ErrorCode.ENHANCE_YOUR_CALM
 

@@ -1,10 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rpc.splitting import split_at
 
 from garboard.rpc.messages import BadMessage, Deframer, message_prefix
 from garboard.rpc.status import StatusCode
+from tests.rpc.splitting import split_at
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6), st.lists(st.integers(0, 300), max_size=10))

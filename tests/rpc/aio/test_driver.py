@@ -2,9 +2,6 @@ import asyncio
 import socket
 
 import pytest
-from tests.rpc.certificates import Certificates
-from tests.rpc.echo_service import CHAT, ECHO, HANDLERS, SLOW
-from tests.rpc.peers import REQUEST, Attacker
 
 from garboard.rpc import (
     Http2Config,
@@ -21,6 +18,9 @@ from garboard.rpc import (
     server_tls,
 )
 from garboard.rpc.aio import AioClient, AioServerCall, serve
+from tests.rpc.certificates import Certificates
+from tests.rpc.echo_service import CHAT, ECHO, HANDLERS, SLOW
+from tests.rpc.peers import REQUEST, Attacker
 
 ANYWHERE = TcpTarget("127.0.0.1", 0)
 

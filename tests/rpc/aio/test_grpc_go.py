@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.rpc.echo_service import CHAT, ECHO, FAIL, HANDLERS, SLOW
 
 from garboard.rpc import RpcFailed, StatusCode, TcpTarget, UnixTarget
 from garboard.rpc.aio import AioClient, serve
+from tests.rpc.echo_service import CHAT, ECHO, FAIL, HANDLERS, SLOW
 
 pytestmark = pytest.mark.real
 

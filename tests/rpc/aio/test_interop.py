@@ -8,11 +8,11 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from tests.rpc.certificates import Certificates
-from tests.rpc.echo_service import CHAT, ECHO, FAIL, HANDLERS, SLOW, grpcio_server
 
 from garboard.rpc import RpcFailed, StatusCode, TcpTarget, UnixTarget, client_tls, server_tls
 from garboard.rpc.aio import AioClient, serve
+from tests.rpc.certificates import Certificates
+from tests.rpc.echo_service import CHAT, ECHO, FAIL, HANDLERS, SLOW, grpcio_server
 
 SIZES = (0, 1, 16_384, 65_536, 3_000_000)
 
