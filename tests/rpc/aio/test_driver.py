@@ -3,6 +3,7 @@ import socket
 
 import pytest
 
+from garboard.errors import NotReady
 from garboard.rpc import (
     Http2Config,
     KeepaliveConfig,
@@ -280,3 +281,29 @@ def test_socket_file_of_an_earlier_run_is_no_obstacle(socket_path: str) -> None:
             assert await client.unary(ECHO, b"hi") == b"echo:hi"
 
     asyncio.run(scenario())
+
+
+def test_address_in_use_is_named(socket_path: str) -> None:
+    async def scenario(target: UnixTarget | TcpTarget) -> None:
+        async with serve(target, HANDLERS):
+            raise AssertionError("it listens")
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        target = TcpTarget("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(NotReady, match="in use") as caught:
+            asyncio.run(scenario(target))
+    assert caught.value.error_class == "cannot-listen"
+    with pytest.raises(NotReady, match="No such file"):
+        asyncio.run(scenario(UnixTarget(f"{socket_path}/missing/s.sock")))
+
+
+def test_failure_of_the_servers_owner_stays_what_it_is() -> None:
+    async def scenario() -> None:
+        async with serve(ANYWHERE, HANDLERS) as server:
+            client = await AioClient.connect(TcpTarget("127.0.0.1", server.port))
+            await client.call(SLOW)
+            await settle()
+            raise NotReady("no")
+
+    with pytest.raises(NotReady, match="no"):
+        asyncio.run(scenario())

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from garboard.errors import GarboardError
+from garboard.errors import GarboardError, NotReady
 from garboard.rpc.aio.call import AioServerCall
 from garboard.rpc.aio.link import AioLink
 from garboard.rpc.calls import ServerCall
@@ -110,21 +111,37 @@ async def serve(
     config: RpcConfig | None = None,
     keepalive: KeepaliveConfig | None = None,
 ) -> AsyncIterator[AioServer]:
-    """Serve while the context is open; leaving it ends every call. Port 0 takes any free one: see `port`."""
-    async with asyncio.TaskGroup() as tasks:
-        server = AioServer(handlers, tasks, config, keepalive)
-        listener = await _listen(target, server.accept)
-        if isinstance(target, TcpTarget):
-            server.port = listener.sockets[0].getsockname()[1]
+    """Serve while the context is open; leaving it ends every call. Port 0 takes any free one: see `port`.
+
+    An address that cannot be had raises `NotReady`.
+    """
+    tasks = asyncio.TaskGroup()
+    server = AioServer(handlers, tasks, config, keepalive)
+    listener = await _listen(target, server.accept)
+    if isinstance(target, TcpTarget):
+        server.port = listener.sockets[0].getsockname()[1]
+    failure: Exception | None = None
+    async with tasks:
         try:
             yield server
+        except Exception as error:  # noqa: BLE001  # raised below, where the group does not wrap it
+            failure = error
         finally:
             listener.close()
             await server.stop()
+    if failure is not None:
+        raise failure
 
 
 async def _listen(target: Target, accept: Callable[[], AioLink]) -> asyncio.Server:
     loop = asyncio.get_running_loop()
-    if isinstance(target, TcpTarget):
-        return await loop.create_server(accept, target.host, target.port, ssl=target.tls)
-    return await loop.create_unix_server(accept, target.path)
+    try:
+        if isinstance(target, TcpTarget):
+            return await loop.create_server(accept, target.host, target.port, ssl=target.tls)
+        return await loop.create_unix_server(accept, target.path)
+    except OSError as error:
+        raise NotReady(
+            f"cannot listen on {target}: {os.strerror(error.errno) if error.errno else error}",
+            hint="see who has the address (`ss -lntp`, `ss -lxp`), or choose another",
+            error_class="cannot-listen",
+        ) from error
