@@ -126,6 +126,7 @@ def test_lost_server_ends_the_call_in_words() -> None:
         with pytest.raises(RpcFailed) as caught:
             await call.receive()
         assert caught.value.code is StatusCode.UNAVAILABLE
+        await client.link.lost
         with pytest.raises(PeerUnreachable):
             await client.call(CHAT)
 
@@ -307,3 +308,21 @@ def test_failure_of_the_servers_owner_stays_what_it_is() -> None:
 
     with pytest.raises(NotReady, match="no"):
         asyncio.run(scenario())
+
+
+def test_server_tells_that_the_time_is_over_before_the_client_knows() -> None:
+    async def scenario() -> None:
+        async with (
+            serve(ANYWHERE, HANDLERS) as server,
+            await AioClient.connect(TcpTarget("127.0.0.1", server.port)) as client,
+        ):
+            call = await client.call(SLOW, timeout_s=0.1)
+            assert call._timer is not None
+            call._timer.cancel()  # a client whose clock stands still
+            with pytest.raises(RpcFailed) as caught:
+                await asyncio.wait_for(call.receive(), 10)
+            assert caught.value.code is StatusCode.DEADLINE_EXCEEDED
+            await settle()
+            assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(scenario())

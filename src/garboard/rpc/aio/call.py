@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from garboard.rpc.aio.link import AioLink
 from garboard.rpc.calls import Call, ClientCall, ServerCall
@@ -10,6 +10,8 @@ from garboard.rpc.errors import RpcFailed
 from garboard.rpc.metadata import Metadata
 from garboard.rpc.status import OK, Status, StatusCode
 from garboard.rpc.streams import Chunk
+
+EXPIRED: Final = Status(StatusCode.DEADLINE_EXCEEDED, "the deadline has passed")
 
 CallT = TypeVar("CallT", bound=Call)
 
@@ -105,7 +107,7 @@ class AioCall(Generic[CallT]):
             raise RpcFailed(self.method, status)
 
     def _expire(self) -> None:
-        self._stop(Status(StatusCode.DEADLINE_EXCEEDED, "the deadline has passed"))
+        self._stop(EXPIRED)
 
     def _stop(self, status: Status) -> None:
         if self.call.status is not None:
@@ -155,6 +157,12 @@ class AioServerCall(AioCall[ServerCall]):
             self.call.consume(len(self._messages.popleft()))
         super().ended(status)
         self.link.poke()
+
+    def _expire(self) -> None:
+        # With a status and not a reset: it may arrive before the client's own clock has said the same.
+        self.finish(EXPIRED)
+        if self.task is not None:
+            self.task.cancel()
 
 
 def _wake(waiting: "asyncio.Future[None] | None") -> None:
