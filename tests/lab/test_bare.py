@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from tests.lab.conftest import Bare, LabUnderTest, garboard
 
 pytestmark = pytest.mark.lab

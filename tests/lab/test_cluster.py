@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.lab.conftest import LabUnderTest
 from tests.lab.webimage import pod, service, write_web_image
 
@@ -78,7 +77,6 @@ def test_the_api_answers_within_30_s_after_a_control_plane_is_killed(ha: LabUnde
         write = within(
             30, lambda: "created" in ha.kubectl("create", "configmap", "probe", check=False), "a write works"
         )
-        print(f"killed {victim}: read after {took:.1f} s, write after {write:.1f} s more")
     finally:
         ha.kubectl("delete", "configmap", "probe", check=False)
         ha.lab("start", victim)
@@ -103,7 +101,7 @@ def test_a_partitioned_member_rejoins_after_heal(ha: LabUnderTest) -> None:
     within(120, lambda: ha.status()["missing"] == [], "all is ready again")
 
 
-def test_a_node_can_be_added_and_another_version_too(ha: LabUnderTest) -> None:
+def test_a_node_of_another_release_can_be_added(ha: LabUnderTest) -> None:
     assert ha.lab("add-node", "--kubernetes-version", "v1.36.4").stdout == "worker2\n"
     versions = {n["metadata"]["name"]: n["status"]["nodeInfo"]["kubeletVersion"] for n in objects(ha, "nodes")}
     assert versions["worker2"] == "v1.36.4"
@@ -111,7 +109,7 @@ def test_a_node_can_be_added_and_another_version_too(ha: LabUnderTest) -> None:
 
 
 def test_the_logs_of_services_and_pods_can_be_read(ha: LabUnderTest) -> None:
-    assert "kubelet" in ha.lab("logs", "cp1", "-n", "5").stdout
+    assert ha.lab("logs", "cp1", "-n", "5").stdout.count("\n") == 5
     assert ha.lab("logs", "cp1", "kube-apiserver", "-n", "5").stdout.count("\n") >= 5
     unknown = ha.lab("logs", "cp1", "nginx", check=False)
     assert unknown.returncode == 3

@@ -45,7 +45,7 @@ def up(labs: Labs, order: Order) -> Record:
         preflight.require()
         needs = find_needs(labs, preflight, order)
     with measured(timings, "programs and images"):
-        content = labs.node_content(order.lab.version)
+        content = labs.node_content(order.lab, order.lab.version)
     record = _claim(labs, order.lab)
     try:
         Limits(labs.machine, labs.home).raise_for(nodes)

@@ -1,5 +1,6 @@
 """Reading what `lab up` was given: the user's configuration documents and patches, held against what a lab needs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from garboard.documents import Json, read_stream
@@ -21,12 +22,14 @@ def read_order(
     workers: int,
     config: Path | None = None,
     patches: Path | None = None,
+    also: Sequence[str] = (),
 ) -> Order:
     """Turn the arguments of `lab up` into an order, or refuse them with everything that is wrong."""
     yours = sort_documents(_read_documents(machine, config)) if config else {}
     lab = plan_lab(
         name, KubernetesVersion.parse(version), by, control_planes=control_planes, workers=workers,
         pod_subnet=pod_subnet_of(yours) or DEFAULT_POD_SUBNET,
+        also=tuple(map(KubernetesVersion.parse, also)),
     )  # fmt: skip
     if patches:
         refuse(_patch_conflicts(machine, patches), f"a patch in {patches}")

@@ -63,13 +63,13 @@ def release_images(binaries: Binaries, machine: Machine, version: str) -> tuple[
     return tuple(images)
 
 
-def release_key(binaries: Binaries, machine: Machine, version: str) -> str:
-    """Name the set of images of a release: another program, or another tool of the machine in them, is another set."""
-    programs = [binaries.locate_for(name, version) for name in IMAGE_PROGRAMS]
+def release_key(binaries: Binaries, machine: Machine, versions: Sequence[str]) -> str:
+    """Name the set of images of some releases: another program, or another tool of the machine, is another set."""
+    programs = [binaries.locate_for(name, version) for version in versions for name in IMAGE_PROGRAMS]
     tools = [path.resolve() for name in PROXY_TOOLS if (path := machine.find_program(name))]
     facts = [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in (*programs, *tools)]
     digest = hashlib.sha256(repr((LAYOUT, sorted(facts))).encode()).hexdigest()
-    return f"{version}-{digest[:12]}"
+    return f"{'+'.join(versions)}-{digest[:12]}"
 
 
 def _single(name: str, program: Path, inside: str | None = None) -> Image:

@@ -12,6 +12,7 @@ from garboard.lab.bootstrap import KubeadmBootstrap
 from garboard.lab.cgroups import LabGroups, parse_hierarchies
 from garboard.lab.control import ask
 from garboard.lab.entering import enter_command
+from garboard.lab.images import Image
 from garboard.lab.imageset import ImageStore, pause_image, release_images, release_key
 from garboard.lab.kubeadm import Documents, Needs
 from garboard.lab.layout import LabFiles, images_folder
@@ -77,22 +78,32 @@ class Labs:
             )
         return enter_command(pid, self.groups(lab).entry_files(node), command, env=env)
 
-    def node_content(self, kubernetes: KubernetesVersion) -> NodeContent:
-        """Find or make everything that goes into the nodes: programs and images, shared by all labs."""
+    def node_content(self, lab: Lab, kubernetes: KubernetesVersion) -> NodeContent:
+        """Find or make everything that goes into a node of release `kubernetes`: programs and images."""
         version = str(kubernetes)
+        versions = sorted({version, str(lab.version), *map(str, lab.also)})
         found = self.binaries.get(self.binaries.pins.wanted(name, kubernetes=version) for name in CLUSTER_PROGRAMS)
         paths = {each.wanted.program.name: each.path for each in found}
         store = ImageStore(self.machine, images_folder(self.home), self.report)
-        key = release_key(self.binaries, self.machine, version)
-        images = store.prepare(key, lambda: release_images(self.binaries, self.machine, version))
+        self.binaries.get(self.binaries.pins.wanted(name, kubernetes=v) for v in versions for name in CLUSTER_PROGRAMS)
+        key = release_key(self.binaries, self.machine, versions)
+        images = store.prepare(key, lambda: self._images(versions))
         return NodeContent(
             programs={name: paths[name] for name in NODE_PROGRAMS},
+            releases={
+                each: {name: self.binaries.locate_for(name, each) for name in NODE_PROGRAMS} for each in versions
+            },
             cni_plugins=paths["cni-plugins"],
             image_store=images,
             pause_image=pause_image(self.binaries, version),
             may_lower_oom_score=has_capability(Path("/proc/self/status").read_text(), CAP_SYS_RESOURCE),
             python=self.python,
         )
+
+    def _images(self, versions: Sequence[str]) -> list[Image]:
+        """The images of some releases, those that they share once."""
+        found = (image for version in versions for image in release_images(self.binaries, self.machine, version))
+        return list({image.name: image for image in found}.values())
 
     def bootstrap(self, record: Record, needs: Needs, yours: Documents) -> KubeadmBootstrap:
         return KubeadmBootstrap(

@@ -24,7 +24,7 @@ def add_node(labs: Labs, name: str, role: Role, version: KubernetesVersion | Non
     Limits(labs.machine, labs.home).raise_for(total)
     lab = record.lab.with_node(role, version)
     node = lab.nodes[-1]
-    content = labs.node_content(node.version)
+    content = labs.node_content(lab, node.version)
     record = labs.records.update(record, lab=lab)
     try:
         provision(labs.files(name).node(node.name), lab, node, labs.root_plan(), content)

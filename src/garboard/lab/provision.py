@@ -19,6 +19,8 @@ NODE_FOLDERS = (
     "proc", "sys", "dev", "run", "tmp", "var/lib/etcd", "var/lib/kubelet", "var/lib/garboard-lab", "var/log/pods",
     "var/log/containers", "var/cache", "var/tmp", "var/spool",
 )  # fmt: skip
+# The programs of every release that the lab has, by version: what an upgrade puts into /usr/bin.
+RELEASES_FOLDER = "opt/kubernetes"
 # What the machine itself may have there is none of the node's business.
 OPAQUE = ("etc/kubernetes", "etc/cni", "etc/containerd", "opt/cni", "usr/libexec/kubernetes", "etc/default/kubelet.d")
 
@@ -28,6 +30,7 @@ class NodeContent:
     """What goes into every node of a lab."""
 
     programs: Mapping[str, Path]
+    releases: Mapping[str, Mapping[str, Path]]
     cni_plugins: Path
     image_store: Path
     pause_image: str
@@ -99,6 +102,11 @@ def _link_programs(files: NodeFiles, content: NodeContent) -> None:
     # Links, not copies: writing "to" one inside the node makes a private copy of the cached program behind it.
     for name, path in content.programs.items():
         (files.upper / "usr/bin" / name).symlink_to(path)
+    for version, programs in content.releases.items():
+        folder = files.upper / RELEASES_FOLDER / version
+        folder.mkdir(parents=True)
+        for name, path in programs.items():
+            (folder / name).symlink_to(path)
     plugins = files.upper / CNI_FOLDER.lstrip("/")
     plugins.mkdir(parents=True, exist_ok=True)
     for plugin in sorted(content.cni_plugins.iterdir()):

@@ -75,6 +75,8 @@ class Lab:
     bootstrap: Bootstrap
     nodes: tuple[Node, ...]
     pod_subnet: str = DEFAULT_POD_SUBNET
+    # Releases whose programs and images every node has beside its own, for upgrades.
+    also: tuple[KubernetesVersion, ...] = ()
 
     @property
     def control_planes(self) -> tuple[Node, ...]:
@@ -110,6 +112,7 @@ class Lab:
             "kubernetesVersion": str(self.version),
             "by": self.bootstrap.value,
             "podSubnet": self.pod_subnet,
+            "also": [str(version) for version in self.also],
             "nodes": [
                 {"name": n.name, "role": n.role.value, "index": n.index, "kubernetesVersion": str(n.version)}
                 for n in self.nodes
@@ -118,14 +121,16 @@ class Lab:
 
     @classmethod
     def from_json(cls, document: dict[str, Json]) -> Self:
-        nodes = document["nodes"]
+        nodes, also = document["nodes"], document["also"]
         assert isinstance(nodes, list)
+        assert isinstance(also, list)
         return cls(
             name=str(document["name"]),
             version=KubernetesVersion.parse(str(document["kubernetesVersion"])),
             bootstrap=Bootstrap(str(document["by"])),
             nodes=tuple(_node_from_json(node) for node in nodes),
             pod_subnet=str(document["podSubnet"]),
+            also=tuple(KubernetesVersion.parse(str(version)) for version in also),
         )
 
 
@@ -137,6 +142,7 @@ def plan_lab(
     control_planes: int,
     workers: int,
     pod_subnet: str = DEFAULT_POD_SUBNET,
+    also: tuple[KubernetesVersion, ...] = (),
 ) -> Lab:
     """Name and number the nodes of a new lab; refuse what cannot be one."""
     if not re.fullmatch(r"[a-z]([a-z0-9-]{0,22}[a-z0-9])?", name):
@@ -148,7 +154,7 @@ def plan_lab(
             f"{control_planes} control planes and {workers} workers make no lab",
             hint=f"use at least one control plane and at most {MAX_NODES} nodes",
         )
-    lab = Lab(name, version, bootstrap, (), pod_subnet)
+    lab = Lab(name, version, bootstrap, (), pod_subnet, also)
     for role in [Role.CONTROL_PLANE] * control_planes + [Role.WORKER] * workers:
         lab = lab.with_node(role)
     for node in lab.nodes:

@@ -19,6 +19,10 @@ from garboard.model import DEFAULT_VERSION
 @click.option("--workers", default=0, show_default=True, help="How many worker nodes.")
 @click.option("--kubernetes-version", default=str(DEFAULT_VERSION), show_default=True, help="The Kubernetes release.")
 @click.option(
+    "--also", multiple=True, metavar="VERSION",
+    help="Another release whose programs (/opt/kubernetes/VERSION) and images every node gets, for upgrades.",
+)  # fmt: skip
+@click.option(
     "--by", type=click.Choice([each.value for each in Bootstrap]), default=Bootstrap.KUBEADM.value, show_default=True,
     help="Who makes a cluster of the nodes; `none` leaves them bare.",
 )  # fmt: skip
@@ -36,15 +40,15 @@ from garboard.model import DEFAULT_VERSION
 )  # fmt: skip
 @output_option
 def up(
-    name: str, control_planes: int, workers: int, kubernetes_version: str, by: str, config: Path | None,
-    patches: Path | None, given: Path | None, output: OutputFormat,
+    name: str, control_planes: int, workers: int, kubernetes_version: str, also: tuple[str, ...], by: str,
+    config: Path | None, patches: Path | None, given: Path | None, output: OutputFormat,
 ) -> None:  # fmt: skip
     """Make a lab and wait until its cluster is ready."""
     began = time.monotonic()
     all_labs = labs(given=given)
     order = read_order(
         all_labs.machine, name=name, version=kubernetes_version, by=Bootstrap(by),
-        control_planes=control_planes, workers=workers, config=config, patches=patches,
+        control_planes=control_planes, workers=workers, config=config, patches=patches, also=also,
     )  # fmt: skip
     record = make(all_labs, order)
     tell(f"lab {name} is ready after {time.monotonic() - began:.1f} s")
