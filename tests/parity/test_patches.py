@@ -5,12 +5,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.parity.kubeadm import Kubeadm
 
 from garboard.cli.main import run
 from garboard.documents import Json
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
+from tests.parity.kubeadm import Kubeadm
 
 pytestmark = pytest.mark.real
 

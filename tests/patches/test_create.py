@@ -5,7 +5,6 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.patches.random_patches import RandomPatches
 
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
@@ -14,6 +13,7 @@ from garboard.patches import create_three_way, create_two_way
 from garboard.patches.strategic import apply_strategic
 from garboard.patches.taking import copy_of
 from garboard.schema import load_schema
+from tests.patches.random_patches import RandomPatches
 
 SCHEMA = load_schema(DEFAULT_VERSION)
 KINDS = ("Pod", "Deployment", "Service", "KubeletConfiguration", "Node")

@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.patches.test_merge import OBJECTS
 
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
 from garboard.patches.capture import create_json
 from garboard.patches.json6902 import apply_json
 from garboard.patches.taking import Taker, copy_of
+from tests.patches.test_merge import OBJECTS
 
 
 def operation(name: str, path: str, **members: Json) -> Json:

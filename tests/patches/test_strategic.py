@@ -5,7 +5,6 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.patches.random_patches import RandomPatches
 
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
@@ -13,6 +12,7 @@ from garboard.model import DEFAULT_VERSION
 from garboard.patches.strategic import apply_strategic, combine_patches
 from garboard.patches.taking import Taker, copy_of
 from garboard.schema import load_schema
+from tests.patches.random_patches import RandomPatches
 
 SCHEMA = load_schema(DEFAULT_VERSION)
 POD = SCHEMA.find_kind("Pod").type
