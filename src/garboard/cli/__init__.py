@@ -2,3 +2,8 @@
 
 This is the only package that wires the pure core to the machine; what is worth testing lives below it.
 """
+
+import gc
+
+# Imports and documents make many small objects that live on; by default the collector would walk them over and over.
+gc.set_threshold(50_000, 20, 20)

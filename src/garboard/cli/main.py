@@ -1,5 +1,6 @@
 """The entry point: the table of commands, and the one place where an error becomes text and a status."""
 
+import contextlib
 import io
 import os
 import sys
@@ -33,7 +34,13 @@ def garboard() -> None:
 def main() -> None:
     """Run the command line and exit with the status of its outcome."""
     _prepare_streams()
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.flush()
+    # Output is out and files are closed; taking the interpreter apart would cost a sixth of the time of `--help`.
+    os._exit(status)
 
 
 def _prepare_streams() -> None:
