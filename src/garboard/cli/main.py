@@ -1,6 +1,5 @@
 """The entry point: the table of commands, and the one place where an error becomes text and a status."""
 
-import contextlib
 import io
 import os
 import sys
@@ -34,13 +33,7 @@ def garboard() -> None:
 def main() -> None:
     """Run the command line and exit with the status of its outcome."""
     _prepare_streams()
-    status = run(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
-            if stream is not None:
-                stream.flush()
-    # Output is out and files are closed; taking the interpreter apart would cost a sixth of the time of `--help`.
-    os._exit(status)
+    sys.exit(run(sys.argv[1:]))
 
 
 def _prepare_streams() -> None:
@@ -74,7 +67,9 @@ def run(arguments: list[str]) -> int:
         _drop_output()
         return 1
     except OSError as error:
-        # `host` translates what happens to files; what is left is our own output, on a disk that is full.
+        # `host` translates what happens to files. An error that names no file is about our own output: a full disk.
+        if error.filename is not None:
+            raise
         _drop_output()
         report("unwritable", f"cannot write the output: {error.strerror or error}", "check the free space")
         return 1
