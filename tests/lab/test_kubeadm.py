@@ -65,13 +65,25 @@ def test_your_values_are_kept_and_your_lists_are_united_with_the_labs() -> None:
     cluster = made["ClusterConfiguration"]
     assert cluster["clusterName"] == "mine"
     assert cluster["apiServer"] == {"certSANs": ["api.example.com", "localhost", "127.0.0.1"]}
-    assert cluster["controllerManager"] == {
-        "extraArgs": [{"name": "v", "value": "4"}, {"name": "allocate-node-cidrs", "value": "false"}]
-    }
+    manager = cluster["controllerManager"]
+    assert isinstance(manager, dict)
+    arguments = manager["extraArgs"]
+    assert isinstance(arguments, list)
+    assert arguments[:2] == [{"name": "v", "value": "4"}, {"name": "allocate-node-cidrs", "value": "false"}]
     assert made["KubeletConfiguration"]["maxPods"] == 42
     eviction = made["KubeletConfiguration"]["evictionHard"]
     assert isinstance(eviction, dict)
     assert eviction["memory.available"] == "50Mi"
+
+
+def test_an_argument_of_yours_stands_in_place_of_the_labs_default() -> None:
+    mine: Json = {"name": "kube-api-qps", "value": "5"}
+    made = init({"ClusterConfiguration": {"controllerManager": {"extraArgs": [mine]}}})["ClusterConfiguration"]
+    manager = made["controllerManager"]
+    assert isinstance(manager, dict)
+    arguments = manager["extraArgs"]
+    assert isinstance(arguments, list)
+    assert [each for each in arguments if isinstance(each, dict) and each["name"] == "kube-api-qps"] == [mine]
 
 
 def test_every_contradiction_is_named_with_both_values() -> None:

@@ -60,6 +60,7 @@ def init_documents(lab: Lab, node: Node, secrets: ClusterSecrets, needs: Needs, 
     }
     defaults: dict[str, dict[str, Json]] = {
         "InitConfiguration": {"nodeRegistration": _taints(lab)},
+        "ClusterConfiguration": CLUSTER_DEFAULTS,
         "KubeletConfiguration": KUBELET_DEFAULTS,
     }
     return _render(needed, defaults, yours)
@@ -96,6 +97,20 @@ def kubelet_needs(needs: Needs) -> dict[str, Json]:
     """There is no systemd in a node; and since 1.35 the kubelet refuses cgroup v1 unless told otherwise."""
     return {"cgroupDriver": "cgroupfs", **({"failCgroupV1": False} if needs.is_cgroup_v1 else {})}
 
+
+# The controller manager makes a service account and a token for each of its forty controllers before the first one works;
+# at its usual 20 requests a second that alone takes five seconds. And whoever starts before the API server should look
+# again sooner than after two.
+CLUSTER_DEFAULTS: dict[str, Json] = {
+    "controllerManager": {
+        "extraArgs": [
+            {"name": "kube-api-qps", "value": "200"},
+            {"name": "kube-api-burst", "value": "400"},
+            {"name": "leader-elect-retry-period", "value": "500ms"},
+        ]
+    },
+    "scheduler": {"extraArgs": [{"name": "leader-elect-retry-period", "value": "500ms"}]},
+}
 
 # The disk is the machine's: a full one must not make every node of the lab throw out its pods.
 KUBELET_DEFAULTS: dict[str, Json] = {
