@@ -98,7 +98,7 @@ def kubelet_needs(needs: Needs) -> dict[str, Json]:
     return {"cgroupDriver": "cgroupfs", **({"failCgroupV1": False} if needs.is_cgroup_v1 else {})}
 
 
-# The controller manager makes a service account and a token for each of its forty controllers before the first one works;
+# The controller manager makes a service account and a token for each of its forty controllers before one of them works;
 # at its usual 20 requests a second that alone takes five seconds. And whoever starts before the API server should look
 # again sooner than after two.
 CLUSTER_DEFAULTS: dict[str, Json] = {
