@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.lab.conftest import LabUnderTest
 from tests.lab.webimage import pod, service, write_web_image
 

@@ -106,10 +106,10 @@ def test_every_contradiction_is_named_with_both_values() -> None:
 
 def test_only_control_planes_join_with_a_certificate_key() -> None:
     _, second, worker = lab().nodes
-    joined = read(join_documents(lab(), second, SECRETS, NEEDS, {}))["JoinConfiguration"]
+    joined = read(join_documents(lab(), second, SECRETS, {}))["JoinConfiguration"]
     endpoint = {"advertiseAddress": "10.89.0.12", "bindPort": 6443}
     assert joined["controlPlane"] == {"localAPIEndpoint": endpoint, "certificateKey": "0" * 64}
-    assert "controlPlane" not in read(join_documents(lab(), worker, SECRETS, NEEDS, {}))["JoinConfiguration"]
+    assert "controlPlane" not in read(join_documents(lab(), worker, SECRETS, {}))["JoinConfiguration"]
 
 
 def test_secrets_are_in_no_representation() -> None:

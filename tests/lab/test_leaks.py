@@ -5,6 +5,7 @@ import random
 from typing import cast
 
 import pytest
+
 from tests.lab.alone import STAGES, run_alone
 from tests.lab.conftest import Bare
 

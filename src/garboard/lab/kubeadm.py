@@ -38,7 +38,6 @@ class Needs:
 
     is_cgroup_v1: bool
     proxy_mode: str
-    has_patches: bool = False
 
 
 Documents = Mapping[str, dict[str, Json]]
@@ -52,7 +51,7 @@ def init_documents(lab: Lab, node: Node, secrets: ClusterSecrets, needs: Needs, 
             "certificateKey": secrets.certificate_key,
             "localAPIEndpoint": _local_endpoint(node),
             "nodeRegistration": _registration(node),
-            **_patches(needs),
+            "patches": {"directory": PATCHES},
         },
         "ClusterConfiguration": cluster_needs(lab),
         "KubeletConfiguration": kubelet_needs(needs),
@@ -66,12 +65,12 @@ def init_documents(lab: Lab, node: Node, secrets: ClusterSecrets, needs: Needs, 
     return _render(needed, defaults, yours)
 
 
-def join_documents(lab: Lab, node: Node, secrets: ClusterSecrets, needs: Needs, yours: Documents) -> str:
+def join_documents(lab: Lab, node: Node, secrets: ClusterSecrets, yours: Documents) -> str:
     """Write the file for `kubeadm join` on `node`."""
     needed: dict[str, Json] = {
         "discovery": {"file": {"kubeConfigPath": DISCOVERY}, "tlsBootstrapToken": secrets.token},
         "nodeRegistration": _registration(node),
-        **_patches(needs),
+        "patches": {"directory": PATCHES},
     }
     defaults: dict[str, Json] = {}
     if node.role is Role.CONTROL_PLANE:
@@ -186,7 +185,3 @@ def _taints(lab: Lab) -> dict[str, Json]:
 
 def _local_endpoint(node: Node) -> dict[str, Json]:
     return {"advertiseAddress": node.address, "bindPort": API_PORT}
-
-
-def _patches(needs: Needs) -> dict[str, Json]:
-    return {"patches": {"directory": PATCHES}} if needs.has_patches else {}
