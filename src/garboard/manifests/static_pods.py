@@ -1,0 +1,60 @@
+"""The static pods of a control-plane node, as documents and as files."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from garboard.documents import Json, write_yaml
+from garboard.manifests import api_server, controller_manager, etcd
+from garboard.manifests.etcd import EtcdMember
+from garboard.manifests.files import RenderedFile
+from garboard.manifests.node import ControlPlaneNode
+from garboard.manifests.patching import Patcher, unpatched
+from garboard.manifests.paths import MANIFESTS_DIR
+from garboard.manifests.pod import Component, StaticPod, static_pod
+from garboard.manifests.rootless import run_as_user
+from garboard.manifests.sources import Source
+from garboard.model.component import LocalEtcd
+
+# In the order in which kubeadm writes them.
+CONTROL_PLANE: Mapping[str, Callable[[ControlPlaneNode], Component]] = {
+    api_server.NAME: api_server.api_server,
+    controller_manager.CONTROLLER_MANAGER: controller_manager.controller_manager,
+    controller_manager.SCHEDULER: controller_manager.scheduler,
+}
+
+
+def control_plane_pod(name: str, node: ControlPlaneNode) -> StaticPod:
+    """Render kube-apiserver, kube-controller-manager or kube-scheduler, before patches."""
+    return _finished(CONTROL_PLANE[name](node), node)
+
+
+def etcd_pod(node: ControlPlaneNode, members: Sequence[EtcdMember] = ()) -> StaticPod:
+    """Render the node's own etcd, before patches; `members` are those of the cluster that it joins, itself included."""
+    local = node.cluster.etcd
+    assert isinstance(local, LocalEtcd), "an external etcd is somebody else's"
+    return _finished(etcd.etcd(node, local, members), node)
+
+
+def static_pod_file(pod: StaticPod, patcher: Patcher = unpatched) -> RenderedFile:
+    """Return the manifest as a file, patched; the pod's document is taken over."""
+    return RenderedFile(f"{MANIFESTS_DIR}/{pod.name}.yaml", manifest_text(patcher(pod.name, pod.document)), 0o600)
+
+
+def manifest_text(document: Json) -> bytes:
+    return write_yaml(document).encode()
+
+
+def flag_source(pod: StaticPod, flag: str) -> Source | None:
+    """Return what decides a flag (`--profiling` or `profiling`): a field, a fact of the machine, or nothing.
+
+    Nothing means a default, the minor's or the component's own. Of a flag that stands there several times the last
+    counts, as it does for the component.
+    """
+    found = [each for each in pod.arguments if each.name == flag.removeprefix("--")]
+    return found[-1].source if found else None
+
+
+def _finished(component: Component, node: ControlPlaneNode) -> StaticPod:
+    pod = static_pod(component, node)
+    if node.cluster.is_rootless and node.host.rootless_ids is not None:
+        run_as_user(pod.name, pod.document, node.host.rootless_ids)
+    return pod
