@@ -27,6 +27,11 @@ ip link set lo up
 ip link add eth0 type veth peer name eth1
 ip address add {ADDRESS}/24 dev eth0
 ip address add {ADDRESS_V6}/64 dev eth0 nodad
+for family in ipv4 ipv6; do
+  # Nobody answers here, and nothing should wait for that.
+  echo 1 > /proc/sys/net/$family/neigh/eth0/mcast_solicit
+  echo 10 > /proc/sys/net/$family/neigh/eth0/retrans_time_ms
+done
 ip link set eth0 up
 ip link set eth1 up
 ip route add default via 192.0.2.1

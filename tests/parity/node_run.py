@@ -25,6 +25,7 @@ class Configuration:
     """
 
     path: Path
+    added: str = ""  # more lines for the ClusterConfiguration
 
     @property
     def name(self) -> str:
@@ -51,7 +52,8 @@ class Configuration:
         return folder if folder.is_dir() else None
 
     def text(self, version: str) -> str:
-        return self.path.read_text().replace("VERSION", version)
+        line = "kubernetesVersion: VERSION\n"
+        return self.path.read_text().replace(line, line + self.added).replace("VERSION", version)
 
     def machine(self, root: Path, version: str) -> Machine:
         machine = Machine.make(

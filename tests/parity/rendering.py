@@ -1,7 +1,7 @@
 """The same configuration through our functions: what each phase would write, or why it would not."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.parity.machine import ADDRESS, ADDRESS_V6, HOSTNAME, TOKEN, FileState, Machine
@@ -22,7 +22,7 @@ from garboard.model.lifecycle import InitConfiguration
 from garboard.patches import PatchFile, TargetPatcher, read_directory
 from garboard.schema import load_schema
 
-FACTS = FixedFacts(host=HOSTNAME, address=ADDRESS, address_v6=ADDRESS_V6, token=TOKEN)
+FACTS = FixedFacts(host=HOSTNAME, address=ADDRESS, address_v6=ADDRESS_V6)
 
 
 @dataclass
@@ -41,11 +41,10 @@ class Rendered:
             self.failures[phase] = error
 
 
-def load(configuration: Configuration, version: str) -> Loaded[InitConfiguration]:
-    text = configuration.text(version)
-    return ConfigFile.read(
-        text, file=configuration.path.name, host=FACTS, options=ReadOptions(detects_cri=False)
-    ).init()
+def load(configuration: Configuration, version: str, token: str = TOKEN) -> Loaded[InitConfiguration]:
+    """Load a configuration as on the machine that kubeadm ran on; `token` is what a draw would give."""
+    text, host = configuration.text(version), replace(FACTS, token=token)
+    return ConfigFile.read(text, file=configuration.path.name, host=host, options=ReadOptions(detects_cri=False)).init()
 
 
 def host_of(configuration: Configuration, machine: Machine, rootless_ids: RootlessIds | None = None) -> NodeHost:

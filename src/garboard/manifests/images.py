@@ -17,3 +17,11 @@ def etcd_image_source(cluster: ClusterConfiguration, local: LocalEtcd) -> Source
     if local.image_repository:
         return cluster_field("etcd", "local", "imageRepository")
     return cluster_field("imageRepository") if cluster.image_repository != DEFAULT_IMAGE_REPOSITORY else None
+
+
+def dns_image_source(cluster: ClusterConfiguration) -> Source | None:
+    if cluster.dns.image_tag:
+        return cluster_field("dns", "imageTag")
+    if cluster.dns.image_repository:
+        return cluster_field("dns", "imageRepository")
+    return cluster_field("imageRepository") if cluster.image_repository != DEFAULT_IMAGE_REPOSITORY else None

@@ -4,7 +4,10 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from garboard.documents import Json
+from garboard.documents import DocumentPath, Json
+from garboard.manifests.sources import Source, Sources
+from garboard.model import KubernetesVersion
+from garboard.schema import load_schema, round_trip
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 RBAC_API = f"{RBAC_GROUP}/v1"
@@ -23,15 +26,16 @@ class ClusterObject:
     namespace: str
     name: str
     content: dict[str, Json] = field(repr=False)  # a Secret is an object too
+    sources: Sources = field(default_factory=Sources)
 
 
-def new_object(content: dict[str, Json]) -> ClusterObject:
-    """Name an object by its own words."""
+def new_object(content: dict[str, Json], sources: Mapping[DocumentPath, Source] | None = None) -> ClusterObject:
+    """Name an object by its own words; `sources` say what decided which of its fields."""
     metadata = content["metadata"]
     assert isinstance(metadata, dict)
     texts = (content["apiVersion"], content["kind"], metadata.get("namespace", ""), metadata["name"])
     api_version, kind, namespace, name = map(str, texts)
-    return ClusterObject(api_version, kind, namespace, name, content)
+    return ClusterObject(api_version, kind, namespace, name, content, Sources(sources or {}))
 
 
 def _metadata(name: str, namespace: str, **more: Json) -> dict[str, Json]:
@@ -39,9 +43,18 @@ def _metadata(name: str, namespace: str, **more: Json) -> dict[str, Json]:
 
 
 def config_map(
-    name: str, namespace: str, data: Mapping[str, str], *, is_signed: bool = False, labels: Json = None
+    name: str,
+    namespace: str,
+    data: Mapping[str, str],
+    *,
+    is_signed: bool = False,
+    labels: Json = None,
+    sources: Mapping[str, Source] | None = None,
 ) -> ClusterObject:
-    """A ConfigMap; signed ones carry a hash, by which kubeadm tells its own configuration from a user's."""
+    """A ConfigMap; signed ones carry a hash, by which kubeadm tells its own configuration from a user's.
+
+    `sources` say what decided the value of which key.
+    """
     annotations: Json = {CONFIG_HASH_ANNOTATION: data_hash(data)} if is_signed else None
     more = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
     return new_object(
@@ -50,13 +63,23 @@ def config_map(
             "kind": "ConfigMap",
             "metadata": _metadata(name, namespace, **more),
             "data": dict(data),
-        }
+        },
+        {("data", key): source for key, source in (sources or {}).items()},
     )
 
 
 def data_hash(data: Mapping[str, str]) -> str:
     """Return the hash that kubeadm writes beside configuration that it generated: over all values, by key."""
     return "sha256:" + hashlib.sha256("".join(data[key] for key in sorted(data)).encode()).hexdigest()
+
+
+def encoded(document: Json, version: KubernetesVersion) -> dict[str, Json]:
+    """Return a document, changed in place, as Go writes it once it has read it: with what it never leaves out."""
+    assert isinstance(document, dict)
+    shape = load_schema(version).type_of(str(document["apiVersion"]), str(document["kind"]))
+    assert shape is not None, f"the type data lacks {document['kind']}"
+    round_trip(document, shape)
+    return document
 
 
 def service_account(name: str) -> ClusterObject:

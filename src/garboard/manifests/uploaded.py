@@ -1,0 +1,55 @@
+"""What a cluster keeps of its configuration, and who may read it."""
+
+from garboard.documents import Json, write_yaml
+from garboard.manifests.objects import (
+    BOOTSTRAP_GROUP,
+    KUBE_SYSTEM,
+    NODES_GROUP,
+    ClusterObject,
+    binding,
+    config_map,
+    group,
+    readable_by,
+)
+from garboard.manifests.sources import ConfigField, cluster_field
+
+KUBEADM_CONFIG, KUBELET_CONFIG, KUBEADM_CERTS = "kubeadm-config", "kubelet-config", "kubeadm-certs"
+CLUSTER_ADMINS = "kubeadm:cluster-admins"
+
+
+def kubeadm_config_objects(cluster_text: str) -> tuple[ClusterObject, ...]:
+    """Return the ConfigMap kubeadm-config with its RBAC; `cluster_text` is the ClusterConfiguration, printed.
+
+    kubeadm changes this one key of an existing ConfigMap and leaves others alone.
+    """
+    stored = config_map(
+        KUBEADM_CONFIG,
+        KUBE_SYSTEM,
+        {"ClusterConfiguration": cluster_text},
+        sources={"ClusterConfiguration": cluster_field()},
+    )
+    subjects = (group(BOOTSTRAP_GROUP), group(NODES_GROUP))
+    return (stored, *readable_by("kubeadm:nodes-kubeadm-config", KUBE_SYSTEM, KUBEADM_CONFIG, subjects))
+
+
+def kubelet_config_objects(configuration: Json, *, is_user_supplied: bool) -> tuple[ClusterObject, ...]:
+    """Return the ConfigMap kubelet-config with its RBAC; a configuration that nobody wrote carries a hash."""
+    stored = config_map(
+        KUBELET_CONFIG,
+        KUBE_SYSTEM,
+        {"kubelet": write_yaml(configuration)},
+        is_signed=not is_user_supplied,
+        sources={"kubelet": ConfigField("KubeletConfiguration", ())},
+    )
+    subjects = (group(NODES_GROUP), group(BOOTSTRAP_GROUP))
+    return (stored, *readable_by("kubeadm:kubelet-config", KUBE_SYSTEM, KUBELET_CONFIG, subjects))
+
+
+def kubeadm_certs_rbac() -> tuple[ClusterObject, ...]:
+    """Return who may read the Secret that holds the sealed certificates for further control-plane nodes."""
+    return readable_by("kubeadm:kubeadm-certs", KUBE_SYSTEM, KUBEADM_CERTS, (group(BOOTSTRAP_GROUP),), "secrets")
+
+
+def cluster_admins_binding() -> ClusterObject:
+    """Return what makes the user of admin.conf an administrator."""
+    return binding(CLUSTER_ADMINS, "cluster-admin", (group(CLUSTER_ADMINS),))
