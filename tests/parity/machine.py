@@ -1,7 +1,7 @@
 """A machine of its own for kubeadm, and for whatever is compared with it: a folder as its root, private namespaces.
 
 Programs run in a mount, UTS and network namespace with the folder as their root. `/etc`, `/var` and the rest of what
-they write are plain files of the test; the real ones are never seen.
+they write are plain files of the test; of the real machine they see programs and libraries, read-only.
 """
 
 import os
@@ -15,13 +15,19 @@ from pathlib import Path
 HOSTNAME = "node-1"
 ADDRESS, ADDRESS_V6 = "192.0.2.10", "fd00::10"
 TOKEN = "abcdef.0123456789abcdef"
-_WRITABLE = ("etc", "var", "run", "tmp")
+_SHARED = ("bin", "lib", "lib64", "sbin", "usr")
 _ENTER = f"""
 set -eu
 root=$1; shift
 mount --make-rprivate /
-while [ "$1" != -- ]; do mkdir -p "$root$1"; mount --rbind "$1" "$root$1"; shift; done
+while [ "$1" != -- ]; do
+  mkdir -p "$root$1"
+  mount --bind "$1" "$root$1"
+  mount -o remount,bind,ro "$root$1"
+  shift
+done
 shift
+for each in proc dev; do mkdir -p "$root/$each"; mount --rbind /$each "$root/$each"; done
 echo {HOSTNAME} > /proc/sys/kernel/hostname
 ip link set lo up
 ip link add eth0 type veth peer name eth1
@@ -74,19 +80,13 @@ class Machine:
         self, program: Path, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run a program with this machine around it; no service manager is found unless one was asked for."""
-        tops = (
-            entry for entry in Path("/").iterdir() if entry.is_dir() and entry.name not in (*_WRITABLE, "lost+found")
-        )
-        bound = []
-        for entry in sorted(tops):
-            if entry.is_symlink():
-                if not (self.root / entry.name).is_symlink():
-                    (self.root / entry.name).symlink_to(entry.readlink())
-            else:
-                bound.append(str(entry))
-        if program.parts[1] in _WRITABLE:
-            bound.append(str(program.parent))
-        command = ["unshare", "--mount", "--uts", "--net", "sh", "-c", _ENTER, "sh", str(self.root), *bound, "--"]
+        seen = [str(program.parent)]
+        for entry in (Path("/", name) for name in _SHARED):
+            if entry.is_symlink() and not (self.root / entry.name).is_symlink():
+                (self.root / entry.name).symlink_to(entry.readlink())
+            elif entry.is_dir() and not entry.is_symlink():
+                seen.append(str(entry))
+        command = ["unshare", "--mount", "--uts", "--net", "sh", "-c", _ENTER, "sh", str(self.root), *seen, "--"]
         return subprocess.run(
             [*command, "/usr/bin/env", "-i", "PATH=/programs", *_assignments(environment), str(program), *arguments],
             capture_output=True, text=True, timeout=120, check=False, umask=0o022, env={"PATH": os.environ["PATH"]},
@@ -104,9 +104,9 @@ class Machine:
         (self.root / path.lstrip("/")).unlink()
 
     def has(self, path: str) -> bool:
-        """Whether a program on this machine would see the path; what is not writable is the host's."""
-        is_own = path.lstrip("/").partition("/")[0] in _WRITABLE
-        return (self.root / path.lstrip("/") if is_own else Path(path)).exists()
+        """Whether a program on this machine would see the path."""
+        is_shared = path.lstrip("/").partition("/")[0] in _SHARED
+        return (Path(path) if is_shared else self.root / path.lstrip("/")).exists()
 
     def files(self, *folders: str) -> dict[str, FileState]:
         """Return every file below the folders, by its path on this machine."""

@@ -47,12 +47,19 @@ def load(configuration: Configuration, version: str, token: str = TOKEN) -> Load
     return ConfigFile.read(text, file=configuration.path.name, host=host, options=ReadOptions(detects_cri=False)).init()
 
 
-def host_of(configuration: Configuration, machine: Machine, rootless_ids: RootlessIds | None = None) -> NodeHost:
+def host_of(
+    configuration: Configuration,
+    machine: Machine,
+    *,
+    rootless_ids: RootlessIds | None = None,
+    is_external_ca: bool = False,
+) -> NodeHost:
     return NodeHost(
         hostname=HOSTNAME,
         ca_directories=frozenset(path for path in EXTRA_CA_DIRECTORIES if machine.has(path)),
         environment=configuration.environment,
         is_systemd_resolved_active="systemd-resolved" in configuration.headers,
+        is_external_ca=is_external_ca,
         rootless_ids=rootless_ids,
     )
 

@@ -1,15 +1,15 @@
 """The kubelet's files on a node: config.yaml, instance-config.yaml and kubeadm-flags.env."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from garboard.documents import Json, write_yaml
+from garboard.documents import DocumentPath, Json, write_yaml
 from garboard.errors import BadDocument
 from garboard.manifests.arguments import Argument, last_arg, merged_arguments
 from garboard.manifests.files import RenderedFile
 from garboard.manifests.node import NodeHost
 from garboard.manifests.patching import Patcher, unpatched
 from garboard.manifests.paths import KUBELET_DIR
-from garboard.manifests.sources import ConfigField
+from garboard.manifests.sources import ConfigField, HostFact, Source, cluster_field
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.go_text import go_quote
 from garboard.model.node import NodeRegistration, Taint
@@ -17,8 +17,15 @@ from garboard.model.node import NodeRegistration, Taint
 CONFIG_FILE = f"{KUBELET_DIR}/config.yaml"
 INSTANCE_CONFIG_FILE = f"{KUBELET_DIR}/instance-config.yaml"
 FLAGS_FILE = f"{KUBELET_DIR}/kubeadm-flags.env"
-PATCH_TARGET = "kubeletconfiguration"
+PATCH_TARGET, KIND = "kubeletconfiguration", "KubeletConfiguration"
 
+# Where kubeadm takes a value from that the user's KubeletConfiguration leaves open; everything else is a default.
+_DERIVED: Mapping[DocumentPath, Source] = {
+    ("clusterDNS",): cluster_field("networking", "serviceSubnet"),
+    ("clusterDomain",): cluster_field("networking", "dnsDomain"),
+    ("authentication", "x509", "clientCAFile"): cluster_field("certificatesDir"),
+    ("resolvConf",): HostFact("systemd-resolved is active"),
+}
 _SYSTEMD_RESOLV_CONF = "/run/systemd/resolve/resolv.conf"
 _MODE = 0o644
 
@@ -49,6 +56,22 @@ def config_file(
             )
         document["containerRuntimeEndpoint"] = registration.cri_socket
     return RenderedFile(CONFIG_FILE, write_yaml(document).encode(), _MODE)
+
+
+def config_source(path: DocumentPath, given: Mapping[str, Json], node_kind: str) -> Source | None:
+    """Return what decides a field of config.yaml before patches; `given` is the KubeletConfiguration of the user."""
+    if path == ("containerRuntimeEndpoint",):
+        return ConfigField(node_kind, ("nodeRegistration", "criSocket"))
+    value: Json = dict(given)
+    for length, step in enumerate(path):
+        # Of a list the user writes all or nothing.
+        if isinstance(value, list):
+            return ConfigField(KIND, path[:length])
+        value = value.get(str(step)) if isinstance(value, dict) else None
+    if value is not None:
+        return ConfigField(KIND, path)
+    found = (_DERIVED.get(path[:length]) for length in range(len(path), 0, -1))
+    return next((source for source in found if source is not None), None)
 
 
 def instance_config_file(registration: NodeRegistration) -> RenderedFile:
