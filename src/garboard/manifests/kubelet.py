@@ -105,7 +105,7 @@ def kubelet_files(
     registers_taints: bool,
     patcher: Patcher = unpatched,
 ) -> Iterator[RenderedFile]:
-    """Yield the kubelet's files in the order in which kubeadm writes them; the last one may fail, if a patch does."""
+    """Yield the kubelet's files in the order of init; the last one may fail, if a patch does."""
     yield flags_file(kubelet_arguments(cluster, registration, host, kind=kind, registers_taints=registers_taints))
     if cluster.has_instance_config:
         yield instance_config_file(registration)
