@@ -18,7 +18,7 @@ from garboard.model.lifecycle import JoinConfiguration, JoinControlPlane, TokenD
 from garboard.model.node import ApiEndpoint, NodeRegistration
 from garboard.schema import load_schema, round_trip
 
-TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn"]), max_size=6)
 COMPONENTS = st.builds(
     ControlPlaneComponent,
     extra_args=st.lists(st.builds(Arg, TEXTS, TEXTS), max_size=3).map(tuple),

@@ -41,6 +41,7 @@ done
 ip link set eth0 up
 ip link set eth1 up
 ip route add default via 192.0.2.1
+ip route add default via fd00::1 dev eth0
 exec chroot "$root" "$@"
 """
 _SYSTEMCTL = """#!/bin/sh

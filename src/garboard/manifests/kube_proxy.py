@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from garboard.documents import DocumentPath, Json, write_yaml
+from garboard.documents import DocumentPath, Json
 from garboard.errors import BadDocument
 from garboard.manifests.environment import proxy_variables
+from garboard.manifests.files import document_text
 from garboard.manifests.images import kubernetes_image_source
 from garboard.manifests.objects import (
     BOOTSTRAP_GROUP,
@@ -76,7 +77,7 @@ def configuration_object(
     cluster: ClusterConfiguration, endpoint: ApiEndpoint, configuration: Json, *, is_user_supplied: bool
 ) -> ClusterObject:
     data = {
-        _CONFIG_KEY: write_yaml(configuration).rstrip("\n"),
+        _CONFIG_KEY: document_text(configuration, _NAME).rstrip("\n"),
         "kubeconfig.conf": _KUBECONFIG.replace("SERVER", control_plane_url(cluster, endpoint)),
     }
     return config_map(

@@ -1,7 +1,7 @@
 """The addresses that probes ask, out of the addresses that components listen on."""
 
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from garboard.errors import InvalidValue
 from garboard.manifests.arguments import last_arg
@@ -64,7 +64,7 @@ def _metrics_endpoint(url: str, loopback: str) -> tuple[str, int, str]:
     authority = urlsplit(url).netloc.rpartition("@")[2] if "//" in url else ""
     host, port = _split_authority(authority)
     number = int(port) if is_port(port) else ETCD_METRICS_PORT
-    return host or loopback, number, "HTTPS" if scheme == "https" else "HTTP"
+    return unquote(host) or loopback, number, "HTTPS" if scheme == "https" else "HTTP"
 
 
 def _split_authority(authority: str) -> tuple[str, str]:

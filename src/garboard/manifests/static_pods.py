@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from garboard.documents import Json, write_yaml
 from garboard.manifests import api_server, controller_manager, etcd
 from garboard.manifests.etcd import EtcdMember
-from garboard.manifests.files import RenderedFile
+from garboard.manifests.files import RenderedFile, document_text
 from garboard.manifests.node import ControlPlaneNode
 from garboard.manifests.patching import Patcher, unpatched
 from garboard.manifests.paths import MANIFESTS_DIR
@@ -36,11 +35,8 @@ def etcd_pod(node: ControlPlaneNode, members: Sequence[EtcdMember] = ()) -> Stat
 
 def static_pod_file(pod: StaticPod, patcher: Patcher = unpatched) -> RenderedFile:
     """Return the manifest as a file, patched; the pod's document is taken over."""
-    return RenderedFile(f"{MANIFESTS_DIR}/{pod.name}.yaml", manifest_text(patcher(pod.name, pod.document)), 0o600)
-
-
-def manifest_text(document: Json) -> bytes:
-    return write_yaml(document).encode()
+    path = f"{MANIFESTS_DIR}/{pod.name}.yaml"
+    return RenderedFile(path, document_text(patcher(pod.name, pod.document), path).encode(), 0o600)
 
 
 def flag_source(pod: StaticPod, flag: str) -> Source | None:

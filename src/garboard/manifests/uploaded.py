@@ -1,6 +1,7 @@
 """What a cluster keeps of its configuration, and who may read it."""
 
-from garboard.documents import Json, write_yaml
+from garboard.documents import Json
+from garboard.manifests.files import document_text
 from garboard.manifests.objects import (
     BOOTSTRAP_GROUP,
     KUBE_SYSTEM,
@@ -37,7 +38,7 @@ def kubelet_config_objects(configuration: Json, *, is_user_supplied: bool) -> tu
     stored = config_map(
         KUBELET_CONFIG,
         KUBE_SYSTEM,
-        {"kubelet": write_yaml(configuration)},
+        {"kubelet": document_text(configuration, KUBELET_CONFIG)},
         is_signed=not is_user_supplied,
         sources={"kubelet": ConfigField("KubeletConfiguration", ())},
     )
