@@ -19,7 +19,7 @@ from garboard.manifests.bootstrap_token import bootstrap_rbac, cluster_info_obje
 from garboard.manifests.coredns import coredns_objects
 from garboard.manifests.kube_proxy import control_plane_url, kube_proxy_objects
 from garboard.manifests.kubelet import with_resolv_conf
-from garboard.manifests.uploaded import kubeadm_certs_rbac, kubeadm_config_objects, kubelet_config_objects
+from garboard.manifests.uploaded import as_uploaded, kubeadm_certs_rbac, kubeadm_config_objects, kubelet_config_objects
 from garboard.model.duration import Duration
 from garboard.model.lifecycle import InitConfiguration
 
@@ -72,7 +72,7 @@ def rendered(
     kubelet = loaded.components.kubelet.printed(cluster.facts)
     if cluster.facts.has_resolv_conf_leak:
         kubelet = with_resolv_conf(kubelet, host)
-    yield from kubeadm_config_objects(cluster_text(cluster, cluster.facts))
+    yield from kubeadm_config_objects(cluster_text(as_uploaded(cluster), cluster.facts))
     yield from kubelet_config_objects(kubelet, is_user_supplied=loaded.components.kubelet.is_user_supplied)
     expirations = theirs.token_expirations()
     for token in init.bootstrap_tokens:

@@ -1,6 +1,8 @@
 """The CoreDNS addon."""
 
-from garboard.documents import Json
+import re
+
+from garboard.documents import Json, read_yaml
 from garboard.manifests.images import dns_image_source
 from garboard.manifests.objects import (
     KUBE_SYSTEM,
@@ -134,7 +136,7 @@ def _pod_spec(cluster: ClusterConfiguration) -> Json:
 def _container(cluster: ClusterConfiguration) -> Json:
     return {
         "name": _NAME,
-        "image": coredns_image(cluster),
+        "image": _through_template(coredns_image(cluster)),
         "imagePullPolicy": "IfNotPresent",
         "resources": {"limits": {"memory": "170Mi"}, "requests": {"cpu": "100m", "memory": "70Mi"}},
         "args": ["-conf", "/etc/coredns/Corefile"],
@@ -160,6 +162,14 @@ def _container(cluster: ClusterConfiguration) -> Json:
             "readOnlyRootFilesystem": True,
         },
     }
+
+
+def _through_template(image: str) -> str:
+    """Return an image as it comes out of kubeadm's YAML template, into which it is put as it is: `#` starts a comment."""
+    if re.fullmatch(r"[-\w./:@]+", image, re.ASCII):
+        return image
+    holder = read_yaml(f"image: {image}\n", source="Deployment coredns")
+    return str(holder["image"]) if isinstance(holder, dict) and "image" in holder else ""
 
 
 def dns_service(cluster: ClusterConfiguration) -> ClusterObject:

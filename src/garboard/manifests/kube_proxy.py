@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from garboard.documents import DocumentPath, Json
+from garboard.documents import DocumentPath, Json, marshal_yaml, read_yaml
 from garboard.errors import BadDocument
 from garboard.manifests.environment import proxy_variables
-from garboard.manifests.files import document_text
 from garboard.manifests.images import kubernetes_image_source
 from garboard.manifests.objects import (
     BOOTSTRAP_GROUP,
@@ -77,7 +76,7 @@ def configuration_object(
     cluster: ClusterConfiguration, endpoint: ApiEndpoint, configuration: Json, *, is_user_supplied: bool
 ) -> ClusterObject:
     data = {
-        _CONFIG_KEY: document_text(configuration, _NAME).rstrip("\n"),
+        _CONFIG_KEY: _through_template(marshal_yaml(configuration, source=_NAME)),
         "kubeconfig.conf": _KUBECONFIG.replace("SERVER", control_plane_url(cluster, endpoint)),
     }
     return config_map(
@@ -91,6 +90,17 @@ def configuration_object(
             "kubeconfig.conf": cluster_field("controlPlaneEndpoint"),
         },
     )
+
+
+def _through_template(text: str) -> str:
+    """Return the text as it comes out of the block of a YAML template, where kubeadm indents it line by line."""
+    if text.isascii():
+        return text.rstrip("\n")
+    # Unicode has line breaks that YAML takes for such and the indenting does not.
+    lines = "".join(f"    {line}\n" for line in text.removesuffix("\n").split("\n"))
+    holder = read_yaml(f"{_CONFIG_KEY}: |-\n{lines}", source="ConfigMap kube-proxy")
+    assert isinstance(holder, dict)
+    return str(holder[_CONFIG_KEY])
 
 
 def control_plane_url(cluster: ClusterConfiguration, endpoint: ApiEndpoint) -> str:

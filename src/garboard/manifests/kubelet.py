@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from garboard.documents import DocumentPath, Json
+from garboard.documents import DocumentPath, Json, marshal_yaml
 from garboard.errors import BadDocument
 from garboard.manifests.arguments import Argument, last_arg, merged_arguments
-from garboard.manifests.files import RenderedFile, document_text
+from garboard.manifests.files import RenderedFile
 from garboard.manifests.node import NodeHost
 from garboard.manifests.patching import Patcher, unpatched
 from garboard.manifests.paths import KUBELET_DIR
@@ -55,7 +55,7 @@ def config_file(
                 "the patched kubeletconfiguration is no map", hint="patch its fields, not the whole document"
             )
         document["containerRuntimeEndpoint"] = registration.cri_socket
-    return RenderedFile(CONFIG_FILE, document_text(document, CONFIG_FILE).encode(), _MODE)
+    return RenderedFile(CONFIG_FILE, marshal_yaml(document, source=CONFIG_FILE).encode(), _MODE)
 
 
 def config_source(path: DocumentPath, given: Mapping[str, Json], node_kind: str) -> Source | None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from garboard.documents import marshal_yaml
 from garboard.manifests import api_server, controller_manager, etcd
 from garboard.manifests.etcd import EtcdMember
-from garboard.manifests.files import RenderedFile, document_text
+from garboard.manifests.files import RenderedFile
 from garboard.manifests.node import ControlPlaneNode
 from garboard.manifests.patching import Patcher, unpatched
 from garboard.manifests.paths import MANIFESTS_DIR
@@ -36,7 +37,7 @@ def etcd_pod(node: ControlPlaneNode, members: Sequence[EtcdMember] = ()) -> Stat
 def static_pod_file(pod: StaticPod, patcher: Patcher = unpatched) -> RenderedFile:
     """Return the manifest as a file, patched; the pod's document is taken over."""
     path = f"{MANIFESTS_DIR}/{pod.name}.yaml"
-    return RenderedFile(path, document_text(patcher(pod.name, pod.document), path).encode(), 0o600)
+    return RenderedFile(path, marshal_yaml(patcher(pod.name, pod.document), source=path).encode(), 0o600)
 
 
 def flag_source(pod: StaticPod, flag: str) -> Source | None:

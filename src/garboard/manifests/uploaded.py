@@ -1,7 +1,8 @@
 """What a cluster keeps of its configuration, and who may read it."""
 
-from garboard.documents import Json
-from garboard.manifests.files import document_text
+from dataclasses import replace
+
+from garboard.documents import Json, marshal_yaml
 from garboard.manifests.objects import (
     BOOTSTRAP_GROUP,
     KUBE_SYSTEM,
@@ -13,13 +14,19 @@ from garboard.manifests.objects import (
     readable_by,
 )
 from garboard.manifests.sources import ConfigField, cluster_field
+from garboard.model.cluster import ClusterConfiguration
 
 KUBEADM_CONFIG, KUBELET_CONFIG, KUBEADM_CERTS = "kubeadm-config", "kubelet-config", "kubeadm-certs"
 CLUSTER_ADMINS = "kubeadm:cluster-admins"
 
 
+def as_uploaded(cluster: ClusterConfiguration) -> ClusterConfiguration:
+    """Return the configuration to print for the cluster: a version that came from CI is stored as such."""
+    return replace(cluster, kubernetes_version=cluster.ci_kubernetes_version or cluster.kubernetes_version)
+
+
 def kubeadm_config_objects(cluster_text: str) -> tuple[ClusterObject, ...]:
-    """Return the ConfigMap kubeadm-config with its RBAC; `cluster_text` is the ClusterConfiguration, printed.
+    """Return the ConfigMap kubeadm-config with its RBAC; `cluster_text` is `as_uploaded`, printed.
 
     kubeadm changes this one key of an existing ConfigMap and leaves others alone.
     """
@@ -38,7 +45,7 @@ def kubelet_config_objects(configuration: Json, *, is_user_supplied: bool) -> tu
     stored = config_map(
         KUBELET_CONFIG,
         KUBE_SYSTEM,
-        {"kubelet": document_text(configuration, KUBELET_CONFIG)},
+        {"kubelet": marshal_yaml(configuration, source=KUBELET_CONFIG)},
         is_signed=not is_user_supplied,
         sources={"kubelet": ConfigField("KubeletConfiguration", ())},
     )
