@@ -165,7 +165,7 @@ def _container(cluster: ClusterConfiguration) -> Json:
 
 
 def _through_template(image: str) -> str:
-    """Return an image as it comes out of kubeadm's YAML template, into which it is put as it is: `#` starts a comment."""
+    """Return an image as it comes out of kubeadm's YAML template, where it stands unquoted: `#` starts a comment."""
     if re.fullmatch(r"[-\w./:@]+", image, re.ASCII):
         return image
     holder = read_yaml(f"image: {image}\n", source="Deployment coredns")
