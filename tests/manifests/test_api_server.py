@@ -1,9 +1,9 @@
 import pytest
-from tests.manifests.nodes import node
 
 from garboard.manifests.api_server import authorization_warnings
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import ApiServer, Arg
+from tests.manifests.nodes import node
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 import pytest
-from tests.manifests.nodes import node
 
 from garboard.manifests.probes import etcd_probes, probe_host
 from garboard.model.component import Arg, LocalEtcd
+from tests.manifests.nodes import node
 
 
 @pytest.mark.parametrize(("address", "host"), [("0.0.0.0", ""), ("::", ""), ("10.0.0.1", "10.0.0.1"), ("", "")])

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.manifests.nodes import HOST, node
 
 from garboard.documents import read_yaml
 from garboard.manifests import ConfigField, ControlPlaneNode
@@ -17,6 +16,7 @@ from garboard.model.duration import Duration
 from garboard.model.lifecycle import JoinConfiguration, JoinControlPlane, TokenDiscovery
 from garboard.model.node import ApiEndpoint, NodeRegistration
 from garboard.schema import load_schema, round_trip
+from tests.manifests.nodes import HOST, node
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn"]), max_size=6)
 COMPONENTS = st.builds(

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from garboard.documents import Json, read_yaml
 from tests.parity.kubeadm import Kubeadm
 from tests.parity.node_run import CONFIG_PATH, Configuration
-
-from garboard.documents import Json, read_yaml
 
 FOLDER = "/dry-run"
 _CREATED = re.compile(

@@ -4,9 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.parity.machine import ADDRESS, ADDRESS_V6, HOSTNAME, TOKEN, FileState, Machine
-from tests.parity.node_run import Configuration
-
 from garboard.config.host_facts import FixedFacts
 from garboard.config.load import ConfigFile, Loaded
 from garboard.config.reading import ReadOptions
@@ -21,6 +18,8 @@ from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import InitConfiguration
 from garboard.patches import PatchFile, TargetPatcher, read_directory
 from garboard.schema import load_schema
+from tests.parity.machine import ADDRESS, ADDRESS_V6, HOSTNAME, TOKEN, FileState, Machine
+from tests.parity.node_run import Configuration
 
 FACTS = FixedFacts(host=HOSTNAME, address=ADDRESS, address_v6=ADDRESS_V6)
 

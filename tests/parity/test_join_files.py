@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import pytest
-from tests.parity.comparing import differences
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import HOSTNAME, FileState, Machine
-from tests.parity.rendering import FACTS
 
 from garboard.config.load import ConfigFile
 from garboard.manifests import NodeHost
 from garboard.manifests.kubelet import flags_file, instance_config_file, kubelet_arguments
 from garboard.model import KubernetesVersion
 from garboard.model.cluster import ClusterConfiguration
+from tests.parity.comparing import differences
+from tests.parity.kubeadm import Kubeadm
+from tests.parity.machine import HOSTNAME, FileState, Machine
+from tests.parity.rendering import FACTS
 
 pytestmark = pytest.mark.real
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+
+from garboard.errors import GarboardError
 from tests.parity.comparing import differences
 from tests.parity.kubeadm import Kubeadm
 from tests.parity.node_run import NODE_PHASES, Configuration, all_configurations, run_kubeadm
 from tests.parity.rendering import Rendered, host_of, load, render_node
-
-from garboard.errors import GarboardError
 
 pytestmark = pytest.mark.real
 each_configuration = pytest.mark.parametrize("configuration", all_configurations(), ids=lambda each: each.name)

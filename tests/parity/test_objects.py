@@ -6,10 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.parity.dry_run import DryRun, dry_run_init
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.node_run import CONFIGURATIONS, Configuration
-from tests.parity.rendering import host_of, load, patcher_of
 
 from garboard.config.load import Loaded
 from garboard.config.printing import cluster_text
@@ -22,6 +18,10 @@ from garboard.manifests.kubelet import with_resolv_conf
 from garboard.manifests.uploaded import as_uploaded, kubeadm_certs_rbac, kubeadm_config_objects, kubelet_config_objects
 from garboard.model.duration import Duration
 from garboard.model.lifecycle import InitConfiguration
+from tests.parity.dry_run import DryRun, dry_run_init
+from tests.parity.kubeadm import Kubeadm
+from tests.parity.node_run import CONFIGURATIONS, Configuration
+from tests.parity.rendering import host_of, load, patcher_of
 
 pytestmark = pytest.mark.real
 

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
+
+from garboard.manifests import ControlPlaneNode, RootlessIds
+from garboard.manifests.rootless import USERS, ownerships
 from tests.parity.comparing import differences
 from tests.parity.kubeadm import Kubeadm
 from tests.parity.machine import FileState, Machine
 from tests.parity.node_run import CONFIGURATIONS, Configuration, run_kubeadm
 from tests.parity.rendering import host_of, load, render_node
-
-from garboard.manifests import ControlPlaneNode, RootlessIds
-from garboard.manifests.rootless import USERS, ownerships
 
 pytestmark = pytest.mark.real
 
