@@ -8,9 +8,12 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import garboard
 
 HOSTNAME = "node-1"
 ADDRESS, ADDRESS_V6 = "192.0.2.10", "fd00::10"
@@ -78,10 +81,17 @@ class Machine:
         return cls(root)
 
     def run(
-        self, program: Path, *arguments: str, environment: Mapping[str, str] | None = None
+        self,
+        program: Path,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        folders: Iterable[Path] = (),
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program with this machine around it; no service manager is found unless one was asked for."""
-        seen = [str(program.parent)]
+        """Run a program with this machine around it; no service manager is found unless one was asked for.
+
+        `folders` are those of the real machine that the program needs besides its own.
+        """
+        seen = [str(each) for each in (program.parent, *folders) if each.parts[1] not in _SHARED]
         for entry in (Path("/", name) for name in _SHARED):
             if entry.is_symlink() and not (self.root / entry.name).is_symlink():
                 (self.root / entry.name).symlink_to(entry.readlink())
@@ -93,10 +103,20 @@ class Machine:
             capture_output=True, text=True, timeout=120, check=False, umask=0o022, env={"PATH": os.environ["PATH"]},
         )  # fmt: skip
 
+    def run_garboard(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the garboard of this checkout."""
+        folders = (Path(sys.prefix), Path(sys.base_prefix), Path(garboard.__file__).parents[1])
+        return self.run(Path(sys.prefix, "bin/garboard"), *arguments, environment=environment, folders=folders)
+
     def put(self, path: str, content: str | bytes) -> None:
         target = self.root / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def text(self, path: str) -> str:
+        return (self.root / path.lstrip("/")).read_text()
 
     def put_tree(self, path: str, source: Path) -> None:
         shutil.copytree(source, self.root / path.lstrip("/"))

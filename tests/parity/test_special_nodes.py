@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from garboard.manifests import ControlPlaneNode, RootlessIds
+from garboard.manifests import ControlPlaneNode
 from garboard.manifests.rootless import USERS, ownerships
+from garboard.manifests.rootless_users import plan_users
 from tests.parity.comparing import differences
 from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import FileState, Machine
+from tests.parity.machine import Machine
 from tests.parity.node_run import CONFIGURATIONS, Configuration, run_kubeadm
 from tests.parity.rendering import host_of, load, render_node
 
@@ -35,14 +36,19 @@ def test_the_controller_manager_does_not_sign_for_an_external_ca(kubeadm: Kubead
     assert differences(ours.files, theirs.files) == ""
 
 
-@pytest.mark.parametrize("name", ["rootless", "rootless-external-etcd"])
-def test_pods_without_root_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "login_defs"),
+    [("rootless", ""), ("rootless-external-etcd", "SYS_UID_MIN\t\t 201\nSYS_GID_MIN 301\nSYS_GID_MAX 999\n")],
+)
+def test_pods_without_root_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, name: str, login_defs: str) -> None:
     configuration = Configuration(CONFIGURATIONS / f"{name}.yaml")
     machine = prepared(kubeadm, configuration, tmp_path)
+    machine.put("/etc/login.defs", login_defs)
+    planned = plan_users(machine.text("/etc/passwd"), machine.text("/etc/group"), login_defs)
     theirs = run_kubeadm(kubeadm, machine, folders=WRITTEN)
     assert not theirs.failures
-    files = machine.files("/etc")
-    ids = RootlessIds(entries(files["/etc/passwd"]), entries(files["/etc/group"]))
+    assert (machine.text("/etc/passwd"), machine.text("/etc/group")) == (planned.passwd, planned.group)
+    ids = planned.ids
     host = host_of(configuration, machine, rootless_ids=ids)
     loaded = load(configuration, kubeadm.version)
     ours = render_node(loaded, host, None)
@@ -53,8 +59,3 @@ def test_pods_without_root_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, name: 
         found = (tmp_path / each.path.lstrip("/")).stat()
         assert (each.path, found.st_uid, found.st_gid) == (each.path, each.uid, each.gid)
         assert each.mode in (None, found.st_mode & 0o777)
-
-
-def entries(file: FileState) -> dict[str, int]:
-    lines = (line.split(":") for line in file.content.decode().splitlines())
-    return {fields[0]: int(fields[2]) for fields in lines}
