@@ -50,7 +50,7 @@ class DryRun:
     def _token_data(self) -> Iterator[dict[str, str]]:
         for each in self.objects():
             data = each.get("data")
-            if each["kind"] == "Secret" and isinstance(data, dict):
+            if isinstance(data, dict) and "token-id" in data:
                 yield {key: base64.b64decode(str(value)).decode() for key, value in data.items()}
 
 

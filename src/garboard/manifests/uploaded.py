@@ -1,5 +1,7 @@
 """What a cluster keeps of its configuration, and who may read it."""
 
+import base64
+from collections.abc import Mapping
 from dataclasses import replace
 
 from garboard.documents import Json, marshal_yaml
@@ -11,13 +13,17 @@ from garboard.manifests.objects import (
     binding,
     config_map,
     group,
+    new_object,
     readable_by,
 )
 from garboard.manifests.sources import ConfigField, cluster_field
 from garboard.model.cluster import ClusterConfiguration
+from garboard.model.duration import Duration
+from garboard.model.lifecycle import BootstrapToken
 
 KUBEADM_CONFIG, KUBELET_CONFIG, KUBEADM_CERTS = "kubeadm-config", "kubelet-config", "kubeadm-certs"
 CLUSTER_ADMINS = "kubeadm:cluster-admins"
+CERTIFICATES_TTL = Duration.of(hours=2)
 
 
 def as_uploaded(cluster: ClusterConfiguration) -> ClusterConfiguration:
@@ -51,6 +57,32 @@ def kubelet_config_objects(configuration: Json, *, is_user_supplied: bool) -> tu
     )
     subjects = (group(NODES_GROUP), group(BOOTSTRAP_GROUP))
     return (stored, *readable_by("kubeadm:kubelet-config", KUBE_SYSTEM, KUBELET_CONFIG, subjects))
+
+
+def certificates_token(token: str) -> BootstrapToken:
+    """Return the token that nobody can use: its Secret owns the sealed certificates, and ends them with itself."""
+    description = "Proxy for managing TTL for the kubeadm-certs secret"
+    return BootstrapToken(token=token, description=description, ttl=CERTIFICATES_TTL, usages=(), groups=())
+
+
+def kubeadm_certs_secret(sealed: Mapping[str, bytes], owner: ClusterObject, owner_uid: str) -> ClusterObject:
+    """Return the Secret with the sealed certificates by name (`ca.crt`, …); `owner` is the Secret of its token."""
+    reference: Json = {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner_uid,
+        "blockOwnerDeletion": True,
+        "controller": True,
+    }
+    return new_object(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": KUBEADM_CERTS, "namespace": KUBE_SYSTEM, "ownerReferences": [reference]},
+            "data": {name: base64.b64encode(data).decode() for name, data in sealed.items()},
+        }
+    )
 
 
 def kubeadm_certs_rbac() -> tuple[ClusterObject, ...]:
