@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from garboard.manifests.arguments import Argument, last_arg, merge_value, merged_arguments
 from garboard.manifests.environment import extra_variables, merged_variables, proxy_variables
-from garboard.manifests.images import kubernetes_image_source
+from garboard.manifests.image_sources import kubernetes_image_source
 from garboard.manifests.node import ControlPlaneNode
 from garboard.manifests.pod import Component, Probes
 from garboard.manifests.probes import probe_host

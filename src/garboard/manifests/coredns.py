@@ -3,7 +3,7 @@
 import re
 
 from garboard.documents import Json, read_yaml
-from garboard.manifests.images import dns_image_source
+from garboard.manifests.image_sources import dns_image_source
 from garboard.manifests.objects import (
     KUBE_SYSTEM,
     ClusterObject,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from garboard.manifests.arguments import Argument, merged_arguments
 from garboard.manifests.environment import extra_variables, merged_variables
-from garboard.manifests.images import etcd_image_source
+from garboard.manifests.image_sources import etcd_image_source
 from garboard.manifests.node import ControlPlaneNode
 from garboard.manifests.pod import Component
 from garboard.manifests.probes import ETCD_METRICS_PORT, etcd_probes

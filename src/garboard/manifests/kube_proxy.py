@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from garboard.documents import DocumentPath, Json, marshal_yaml, read_yaml
 from garboard.errors import BadDocument
 from garboard.manifests.environment import proxy_variables
-from garboard.manifests.images import kubernetes_image_source
+from garboard.manifests.image_sources import kubernetes_image_source
 from garboard.manifests.objects import (
     BOOTSTRAP_GROUP,
     KUBE_SYSTEM,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from garboard.documents import marshal_yaml
-from garboard.manifests import api_server, controller_manager, etcd
+from garboard.manifests import api_server, etcd, manager_and_scheduler
 from garboard.manifests.etcd import EtcdMember
 from garboard.manifests.files import RenderedFile
 from garboard.manifests.node import ControlPlaneNode
@@ -17,8 +17,8 @@ from garboard.model.component import LocalEtcd
 # In the order in which kubeadm writes them.
 CONTROL_PLANE: Mapping[str, Callable[[ControlPlaneNode], Component]] = {
     api_server.NAME: api_server.api_server,
-    controller_manager.CONTROLLER_MANAGER: controller_manager.controller_manager,
-    controller_manager.SCHEDULER: controller_manager.scheduler,
+    manager_and_scheduler.CONTROLLER_MANAGER: manager_and_scheduler.controller_manager,
+    manager_and_scheduler.SCHEDULER: manager_and_scheduler.scheduler,
 }
 
 
