@@ -91,7 +91,7 @@ class LabGroups:
         return left
 
     def memory_bytes(self) -> int | None:
-        """The working set of the lab's processes, as the kubelet counts it: all but pages that are read back at will."""
+        """The working set of the lab's processes, as the kubelet counts it: all but idle pages of files."""
         for hierarchy in self.hierarchies:
             for name, inactive in (
                 ("memory.usage_in_bytes", "total_inactive_file"),
