@@ -37,7 +37,8 @@ def test_without_labs_the_list_is_empty_and_says_what_to_do(capsys: pytest.Captu
     "command",
     [
         ["status"], ["down"], ["kubeconfig"], ["kubectl", "get", "nodes"], ["exec", "cp1", "--", "true"],
-        ["shell", "cp1"], ["logs", "cp1"], ["add-node"], ["stop", "cp1"], ["start", "cp1"], ["partition", "cp1", "cp2"], ["heal"],
+        ["shell", "cp1"], ["logs", "cp1"], ["add-node"], ["stop", "cp1"], ["start", "cp1"],
+        ["partition", "cp1", "cp2"], ["heal"],
     ],
     ids=lambda command: command[0],
 )  # fmt: skip
