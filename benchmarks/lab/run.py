@@ -22,11 +22,12 @@ from benchmarks.measure import machine, median
 
 GARBOARD = Path(sys.executable).parent / "garboard"
 RESULTS = Path("build/benchmarks")
+ONE = ["--control-planes", "1", "--workers", "0"]
 SHAPES = {
-    "1 bare node": ["--by", "none"],
-    "4 bare nodes": ["--by", "none", "--control-planes", "3", "--workers", "1"],
-    "1 node": [],
-    "3 control planes, 1 worker": ["--control-planes", "3", "--workers", "1"],
+    "1 bare node": ["--by", "none", *ONE],
+    "4 bare nodes": ["--by", "none"],
+    "1 node": ONE,
+    "3 control planes, 1 worker": [],
 }
 OURS = ("preflight", "programs and images", "supervisor", "nodes")
 WAITING = "wait until ready"
