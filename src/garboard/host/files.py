@@ -98,10 +98,10 @@ def _permissions(target: Path) -> int:
         return 0o666 & ~umask
 
 
-def make_folder(path: str | Path) -> None:
-    """Make a folder with its parents; one that is there already is fine."""
+def make_folder(path: str | Path, *, mode: int = 0o777) -> None:
+    """Make a folder with its parents; every one that is missing gets `mode`, as far as the umask lets it."""
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
+        _make_folders(Path(path), mode)
     except OSError as error:
         raise GarboardError(
             f"cannot make the folder {path}: {error.strerror or error}",
@@ -116,6 +116,14 @@ def is_folder(path: str | Path) -> bool:
         return Path(path).is_dir()
     except OSError:
         return False
+
+
+def _make_folders(path: Path, mode: int) -> None:
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode, exist_ok=True)
+    if not path.is_dir():
+        path.mkdir()  # to fail with the reason
 
 
 def list_tree(folder: str | Path) -> list[str]:
