@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
@@ -47,20 +48,17 @@ def run_init(asked: Asked) -> None:
 
 def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:
     """Load the configuration from the file that was named, else from the other flags."""
-    options = read_options(flags)
+    options, notes = read_options(flags), Notes()
     if path := flags.text("config"):
-        from pathlib import Path
-
         loaded = open_config(Path(path), options, ResolvedVersion(str(DEFAULT_VERSION))).init()
-        name = flags.text("node-name").strip().lower()
-        if not name:
-            return loaded
-        registration = replace(loaded.config.node_registration, name=name)
-        return replace(loaded, config=replace(loaded.config, node_registration=registration))
-    notes = Notes()
-    init, version = init_from_values(flags, notes)
-    loaded = init_from_flags(init, version, MachineFacts(), options)
-    return replace(loaded, warnings=(*notes.warnings, *loaded.warnings))
+    else:
+        init, version = init_from_values(flags, notes)
+        loaded = init_from_flags(init, version, MachineFacts(), options)
+    config = loaded.config
+    if name := flags.text("node-name"):
+        # As it was written: kubeadm, too, takes no capitals out of this one.
+        config = replace(config, node_registration=replace(config.node_registration, name=name))
+    return replace(loaded, config=config, warnings=(*notes.warnings, *loaded.warnings))
 
 
 def skipped(flags: GivenFlags, config: InitConfiguration) -> tuple[str, ...]:

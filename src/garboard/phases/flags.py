@@ -1,6 +1,6 @@
 """Flags of workflows and their phases, as data: the command line is made of these tables."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -38,10 +38,14 @@ class GivenFlags:
     def switch(self, name: str) -> bool:
         return self.values.get(name) is True
 
-    def list(self, name: str) -> tuple[str, ...]:
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the values of a flag that may be repeated, each as it was written."""
         value = self.values.get(name)
-        parts: Iterable[str] = value if isinstance(value, tuple) else ()
-        return tuple(part for text in parts for part in text.split(",") if part)
+        return value if isinstance(value, tuple) else ()
+
+    def list(self, name: str) -> tuple[str, ...]:
+        """Return the values of a flag that may be repeated and may hold several each."""
+        return tuple(part for text in self.texts(name) for part in text.split(",") if part)
 
 
 def by_name(*flags: Flag) -> Mapping[str, Flag]:

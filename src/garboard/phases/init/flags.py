@@ -1,6 +1,7 @@
 """The flags of `init`, and the configuration that they make."""
 
 from garboard.config import Notes, ResolvedVersion, parse_feature_gates, resolve_version
+from garboard.errors import BadUsage
 from garboard.model.cluster import ClusterConfiguration, Networking
 from garboard.model.component import ApiServer, Arg, ControlPlaneComponent
 from garboard.model.duration import Duration
@@ -45,6 +46,9 @@ PHASE_ONLY_FLAGS = (
 
 def init_from_values(flags: GivenFlags, notes: Notes) -> tuple[InitConfiguration, ResolvedVersion]:
     """Return the configuration that flags alone make, not yet completed."""
+    for name in sorted(flags.given):
+        if name.endswith("-extra-args"):
+            notes.warn(f"Flag --{name} has been deprecated, use extraArgs of ClusterConfiguration instead")
     version = resolve_version(flags.text("kubernetes-version") or "stable-1")
     defaults = ClusterConfiguration()
     networking = defaults.networking
@@ -89,5 +93,15 @@ def _token(flags: GivenFlags) -> BootstrapToken:
 
 
 def _extra_args(flags: GivenFlags, component: str) -> tuple[Arg, ...]:
-    pairs = (each.partition("=") for each in flags.list(f"{component}-extra-args"))
-    return tuple(Arg(name, value) for name, value in sorted({name: value for name, _, value in pairs}.items()))
+    """Read `name=value,…` in its order, repeats kept."""
+    found = []
+    for text in flags.texts(f"{component}-extra-args"):
+        for part in text.split(","):
+            name, equals, value = part.partition("=")
+            if not equals or "=" in value:
+                raise BadUsage(
+                    f'invalid argument "{text}" for "--{component}-extra-args" flag: '
+                    f"malformed key=value pair in flag value: {text}"
+                )
+            found.append(Arg(name, value))
+    return tuple(found)
