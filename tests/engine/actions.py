@@ -29,6 +29,9 @@ class MemoryFiles:
     files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
 
+    def read(self, path: str) -> bytes | None:
+        return self.files[path][1] if path in self.files else None
+
     def make_folder(self, path: str, *, mode: int) -> None:
         self.folders.setdefault(path, mode)
 

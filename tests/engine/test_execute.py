@@ -1,5 +1,4 @@
 import pytest
-from tests.engine.actions import Diary, FakeServices, MemoryFiles, WishIssuer, issue
 
 from garboard.engine import (
     ControlService,
@@ -15,6 +14,7 @@ from garboard.engine import (
 )
 from garboard.engine.action import Action
 from garboard.errors import GarboardError
+from tests.engine.actions import Diary, FakeServices, MemoryFiles, WishIssuer, issue
 
 
 def plan(*actions: Action) -> Plan:

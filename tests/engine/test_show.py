@@ -1,8 +1,6 @@
 import hashlib
 import json
 
-from tests.engine.actions import issue
-
 from garboard.engine import (
     ControlService,
     MakeFolder,
@@ -16,6 +14,7 @@ from garboard.engine import (
     plan_as_text,
 )
 from garboard.engine.action import Action
+from tests.engine.actions import issue
 
 SECRET = b"token: abcdef.0123456789abcdef\n"
 ACTIONS: tuple[Action, ...] = (

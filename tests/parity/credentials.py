@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from tests.parity.machine import FileState
 
 from garboard.pki.chain import read_certificates
 from garboard.pki.keys import read_private_key, read_public_key
 from garboard.pki.spec import BACKDATE
+from tests.parity.machine import FileState
 
 _DATA = re.compile(r"(?<=-data: )[A-Za-z0-9+/=]+")
 # A certificate in a kubeconfig begins with its CA, which an earlier run of the program made.

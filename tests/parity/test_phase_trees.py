@@ -4,7 +4,6 @@ import re
 import subprocess
 
 import pytest
-from tests.parity.kubeadm import Kubeadm
 
 from garboard.phases import flatten
 from garboard.phases.flags import Flag
@@ -13,6 +12,7 @@ from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS
 from garboard.phases.join import JOIN
 from garboard.phases.join.flags import JOIN_FLAGS
 from garboard.phases.workflow import ContextT, Phase
+from tests.parity.kubeadm import Kubeadm
 
 pytestmark = pytest.mark.real
 WORKFLOWS = pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.parity.comparing import differences
 from tests.parity.credentials import without_chance
 from tests.parity.kubeadm import Kubeadm

@@ -19,6 +19,7 @@ from garboard.phases.context import InitContext, observe_init
 from garboard.phases.flags import GivenFlags
 from garboard.phases.init import INIT
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
+from garboard.phases.init.skipping import with_disabled_addons
 
 
 def run_init(asked: Asked) -> None:
@@ -26,17 +27,18 @@ def run_init(asked: Asked) -> None:
     check_mixed_flags(asked.flags.given)
     loaded = load_init(asked.flags)
     show_warnings(loaded.warnings)
-    config = loaded.config
+    config, skip = with_disabled_addons(loaded.config, asked.flags.list("skip-phases") or loaded.config.skip_phases)
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
-    selected = select(INIT, only=asked.only, skip=() if asked.only else skipped(asked.flags, config))
+    selected = select(INIT, only=asked.only, skip=() if asked.only else skip)
     machine = NodeMachine(service_manager())
     context, warnings = observe_init(
-        loaded,
+        replace(loaded, config=config),
         host=node_host(machine),
         machine=machine,
         patches=node_patches(config.patches_directory, is_strict=asked.flags.switch("strict-patches")),
         kubeconfig_dir=asked.flags.text("kubeconfig-dir") or "/etc/kubernetes",
         now=datetime.now(UTC),
+        uploads_certs=asked.flags.switch("upload-certs"),
     )
     show_warnings(warnings)
     plan = plan_workflow(selected, context)
@@ -59,13 +61,6 @@ def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:
         # As it was written: kubeadm, too, takes no capitals out of this one.
         config = replace(config, node_registration=replace(config.node_registration, name=name))
     return replace(loaded, config=config, warnings=(*notes.warnings, *loaded.warnings))
-
-
-def skipped(flags: GivenFlags, config: InitConfiguration) -> tuple[str, ...]:
-    """Return the phases to leave out: those of the command line, or else of the file; and addons that are disabled."""
-    skip = flags.list("skip-phases") or config.skip_phases
-    disabled = {"addon/coredns": config.cluster.dns.disabled, "addon/kube-proxy": config.cluster.is_proxy_disabled}
-    return (*skip, *(name for name, is_off in disabled.items() if is_off))
 
 
 init = WorkflowGroup[InitContext](

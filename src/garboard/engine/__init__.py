@@ -7,6 +7,7 @@ the edges, which satisfy the Protocols of `execute`.
 from garboard.engine.action import (
     Action,
     ControlService,
+    Filling,
     Issue,
     IssuedFile,
     IssueRequest,
@@ -24,6 +25,7 @@ __all__ = [
     "ControlService",
     "Executor",
     "FileWriter",
+    "Filling",
     "Hands",
     "Issue",
     "IssueRequest",

@@ -54,6 +54,14 @@ class Issue:
     folder_mode: int = 0o755
 
 
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A placeholder in an object: the base64 of a file that an earlier step makes stands there in the end."""
+
+    placeholder: str
+    path: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutObject:
     """An object of the API server as it shall be; `namespace` is empty for one of the whole cluster."""
@@ -64,6 +72,7 @@ class PutObject:
     namespace: str = ""
     content: Json = field(repr=False)
     is_secret: bool = False
+    fillings: tuple[Filling, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

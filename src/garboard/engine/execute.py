@@ -1,9 +1,11 @@
 """Carrying a plan out: every action by its interpreter, in order, with somebody told before and after each step."""
 
+import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from garboard.documents import Json
 from garboard.engine.action import ControlService, Issue, IssueRequest, MakeFolder, PutObject, Unsupported, WriteFile
 from garboard.engine.plan import Plan, Step
 from garboard.engine.show import step_title
@@ -17,6 +19,10 @@ class PlanRefused(GarboardError):
 
 
 class FileWriter(Protocol):
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, or None where there is no file."""
+        ...
+
     def make_folder(self, path: str, *, mode: int) -> None:
         """Make a folder; `mode` is for all that have to be made on the way."""
         ...
@@ -133,11 +139,20 @@ class Executor:
                 self._issue(action)
             case PutObject():
                 assert hands.objects is not None
-                hands.objects.put(action)
+                hands.objects.put(self._filled(action))
             case ControlService():
                 self._control(step.phase, action)
             case Unsupported():
                 raise AssertionError("refused before the first step")
+
+    def _filled(self, action: PutObject) -> PutObject:
+        content = action.content
+        for each in action.fillings:
+            data = self.hands.files.read(each.path)
+            if data is None:
+                raise PlanRefused(f"{each.path} has gone, and {action.kind} {action.name} needs it")
+            content = _replaced(content, each.placeholder, base64.b64encode(data).decode())
+        return replace(action, content=content, fillings=())
 
     def _issue(self, action: Issue) -> None:
         assert self.hands.issuer is not None
@@ -155,3 +170,11 @@ class Executor:
             if action.is_needed:
                 raise
             self.report(f"[{phase}] warning: cannot {action.verb} the service {action.service}: {error.message}")
+
+
+def _replaced(content: Json, placeholder: str, text: str) -> Json:
+    if isinstance(content, dict):
+        return {key: _replaced(value, placeholder, text) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_replaced(value, placeholder, text) for value in content]
+    return content.replace(placeholder, text) if isinstance(content, str) else content

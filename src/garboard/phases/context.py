@@ -12,11 +12,11 @@ from garboard.manifests import NodeHost, RenderedFile
 from garboard.model.go_paths import join_path
 from garboard.model.lifecycle import InitConfiguration
 from garboard.phases.patching import NodePatches
-from garboard.phases.pki_inputs import pki_inputs
 from garboard.pki import KUBECONFIGS, PkiInputs, certificate
 from garboard.pki.credentials import ObservedKubeconfig, decide_with_external_ca, observe_kubeconfig
 from garboard.pki.decide import warnings_of
 from garboard.pki.external import AuthorityState, external_authorities
+from garboard.pki.inputs import inputs_of
 from garboard.pki.store import Folder, ObservedPairs, ObservedServiceAccount, observe_pairs, observe_service_account
 from garboard.pki.tree import refuse_problems
 
@@ -64,6 +64,7 @@ class InitContext:
     patches: NodePatches
     kubeconfig_dir: str
     now: datetime
+    uploads_certs: bool = False
     planned: frozenset[str] = field(default_factory=frozenset)  # files that earlier steps of the plan write
 
     @property
@@ -72,7 +73,7 @@ class InitContext:
 
     @property
     def inputs(self) -> PkiInputs:
-        return pki_inputs(self.config.cluster, self.node_name, self.config.local_api_endpoint)
+        return inputs_of(self.config)
 
     def certificate_path(self, name: str) -> str:
         return join_path(self.config.cluster.certificates_dir, name)
@@ -107,6 +108,7 @@ def observe_init(
     patches: NodePatches,
     kubeconfig_dir: str,
     now: datetime,
+    uploads_certs: bool = False,
 ) -> tuple[InitContext, tuple[str, ...]]:
     """Look at the machine and refuse what no phase of init could use; also return warnings about what was found."""
     config = loaded.config
@@ -128,6 +130,7 @@ def observe_init(
         patches=patches,
         kubeconfig_dir=kubeconfig_dir,
         now=now,
+        uploads_certs=uploads_certs,
     )
     return context, _check_external(found, context.inputs)
 

@@ -5,7 +5,6 @@ from functools import partial
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.phases.machines import CONFIG, NOW, MemoryMachine, context_on
 
 from garboard.engine import Executor, Hands, Issue, Plan, Step, WriteFile, plan_as_json, plan_as_text
 from garboard.errors import GarboardError, NotReady
@@ -15,6 +14,7 @@ from garboard.phases.init import INIT
 from garboard.phases.issuing import PkiIssuer
 from garboard.phases.patching import NodePatches
 from garboard.pki.keys import SystemKeys
+from tests.phases.machines import CONFIG, NOW, MemoryMachine, context_on
 
 BUILT = ("certs/all", "kubeconfig/all", "etcd/local", "control-plane/all", "kubelet-start")
 FILE_PHASES = tuple(

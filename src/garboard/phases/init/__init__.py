@@ -5,6 +5,14 @@ from garboard.phases.context import InitContext
 from garboard.phases.init.certs import plan_certificate, plan_service_account
 from garboard.phases.init.kubeconfig import plan_kubeconfig
 from garboard.phases.init.kubelet import plan_kubelet_start
+from garboard.phases.init.objects import (
+    plan_bootstrap_token,
+    plan_coredns,
+    plan_kube_proxy,
+    plan_kubeadm_config,
+    plan_kubelet_config,
+    plan_upload_certs,
+)
 from garboard.phases.init.static_pods import plan_component, plan_etcd
 from garboard.phases.unbuilt import not_built
 from garboard.phases.workflow import Phase
@@ -110,13 +118,13 @@ UPLOAD_CONFIG: Phase[InitContext] = Phase(
         Phase(
             name="kubeadm",
             summary="Store the ClusterConfiguration",
-            plan=not_built("writing the ConfigMap kubeadm-config"),
+            plan=plan_kubeadm_config,
             flags=_UPLOAD_CONFIG,
         ),
         Phase(
             name="kubelet",
             summary="Store the configuration of kubelets",
-            plan=not_built("writing the ConfigMap kubelet-config"),
+            plan=plan_kubelet_config,
             flags=_UPLOAD_CONFIG,
         ),
     ),
@@ -144,13 +152,13 @@ ADDON: Phase[InitContext] = Phase(
         Phase(
             name="coredns",
             summary="Install CoreDNS",
-            plan=not_built("writing the objects of CoreDNS"),
+            plan=plan_coredns,
             flags=(*_ADDON, *_COREDNS, "print-manifest"),
         ),
         Phase(
             name="kube-proxy",
             summary="Install kube-proxy",
-            plan=not_built("writing the objects of kube-proxy"),
+            plan=plan_kube_proxy,
             flags=(*_ADDON, *_KUBE_PROXY, "print-manifest"),
         ),
     ),
@@ -182,7 +190,7 @@ INIT: tuple[Phase[InitContext], ...] = (
     Phase(
         name="upload-certs",
         summary="Share the certificates with other control-plane nodes",
-        plan=not_built("writing the Secret kubeadm-certs"),
+        plan=plan_upload_certs,
         flags=(*_BASIC, "certificate-key", "kubeconfig", "skip-certificate-key-print", "upload-certs"),
     ),
     Phase(
@@ -195,7 +203,7 @@ INIT: tuple[Phase[InitContext], ...] = (
         name="bootstrap-token",
         summary="Make bootstrap tokens and what lets nodes join with them",
         aliases=("bootstraptoken",),
-        plan=not_built("writing bootstrap tokens and their roles"),
+        plan=plan_bootstrap_token,
         flags=(*_BASIC, "kubeconfig", "skip-token-print"),
     ),
     KUBELET_FINALIZE,
