@@ -28,9 +28,13 @@ class MemoryFiles:
 
     files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
+    owners: dict[str, tuple[int, int, int | None]] = field(default_factory=dict)
 
     def read(self, path: str) -> bytes | None:
         return self.files[path][1] if path in self.files else None
+
+    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
+        self.owners[path] = (uid, gid, mode)
 
     def make_folder(self, path: str, *, mode: int) -> None:
         self.folders.setdefault(path, mode)

@@ -32,12 +32,19 @@ class MemoryMachine:
     modes: dict[str, int] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
     services: set[str] | None = None
+    owners: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def read(self, path: str) -> bytes | None:
         return self.files.get(path)
 
     def has_folder(self, path: str) -> bool:
         return path in self.folders
+
+    def owner(self, path: str) -> tuple[int, int, int] | None:
+        return self.owners.get(path)
+
+    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
+        self.owners[path] = (uid, gid, mode or 0)
 
     def folder(self, path: str) -> "MemoryFolderAt":
         return MemoryFolderAt(self, path)

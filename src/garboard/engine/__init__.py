@@ -6,6 +6,7 @@ the edges, which satisfy the Protocols of `execute`.
 
 from garboard.engine.action import (
     Action,
+    ChangeOwner,
     ControlService,
     Filling,
     Issue,
@@ -22,6 +23,7 @@ from garboard.engine.show import plan_as_json, plan_as_text, step_title
 
 __all__ = [
     "Action",
+    "ChangeOwner",
     "ControlService",
     "Executor",
     "FileWriter",

@@ -27,6 +27,16 @@ class WriteFile:
     is_secret: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOwner:
+    """Who a file belongs to, by number; without `mode` the path is a folder, and all below it changes hands."""
+
+    path: str
+    uid: int
+    gid: int
+    mode: int | None = None
+
+
 class IssueRequest(Protocol):
     """What shall be issued, for the issuer to understand; the engine only prints it, so it holds no secret."""
 
@@ -91,4 +101,4 @@ class Unsupported:
     what: str
 
 
-Action: TypeAlias = MakeFolder | WriteFile | Issue | PutObject | ControlService | Unsupported
+Action: TypeAlias = MakeFolder | WriteFile | ChangeOwner | Issue | PutObject | ControlService | Unsupported

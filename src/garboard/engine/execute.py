@@ -6,7 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from garboard.documents import Json
-from garboard.engine.action import ControlService, Issue, IssueRequest, MakeFolder, PutObject, Unsupported, WriteFile
+from garboard.engine.action import (
+    ChangeOwner,
+    ControlService,
+    Issue,
+    IssueRequest,
+    MakeFolder,
+    PutObject,
+    Unsupported,
+    WriteFile,
+)
 from garboard.engine.plan import Plan, Step
 from garboard.engine.show import step_title
 from garboard.errors import GarboardError
@@ -29,6 +38,10 @@ class FileWriter(Protocol):
 
     def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
         """Replace a file in one move; one that exists keeps its mode."""
+        ...
+
+    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
+        """Give a file away with that mode; without one, a folder and all below it."""
         ...
 
 
@@ -135,6 +148,8 @@ class Executor:
                 hands.files.make_folder(action.path, mode=action.mode)
             case WriteFile():
                 hands.files.write(action.path, action.content, new_mode=action.mode, folder_mode=action.folder_mode)
+            case ChangeOwner():
+                hands.files.change_owner(action.path, uid=action.uid, gid=action.gid, mode=action.mode)
             case Issue():
                 self._issue(action)
             case PutObject():

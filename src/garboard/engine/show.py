@@ -4,7 +4,16 @@ import hashlib
 import json
 
 from garboard.documents import Json, write_yaml
-from garboard.engine.action import Action, ControlService, Issue, MakeFolder, PutObject, Unsupported, WriteFile
+from garboard.engine.action import (
+    Action,
+    ChangeOwner,
+    ControlService,
+    Issue,
+    MakeFolder,
+    PutObject,
+    Unsupported,
+    WriteFile,
+)
 from garboard.engine.plan import Plan, Step
 
 _INDENT = "    "
@@ -28,6 +37,9 @@ def _action_document(action: Action) -> dict[str, Json]:
         case WriteFile():
             content = _content(action.content, is_secret=action.is_secret)
             return {"type": "write-file", "path": action.path, "mode": _mode(action.mode), **content}
+        case ChangeOwner():
+            mode: dict[str, Json] = {} if action.mode is None else {"mode": _mode(action.mode)}
+            return {"type": "change-owner", "path": action.path, "uid": action.uid, "gid": action.gid, **mode}
         case Issue():
             files: list[Json] = [
                 {"path": file.path, "mode": _mode(file.mode), "placeholder": file.holds} for file in action.files
@@ -71,6 +83,9 @@ def step_title(step: Step) -> str:
             return f"make folder {action.path} ({_mode(action.mode)})"
         case WriteFile():
             return f"write {action.path} ({_mode(action.mode)})"
+        case ChangeOwner():
+            mode = "" if action.mode is None else f" ({_mode(action.mode)})"
+            return f"give {action.path} to {action.uid}:{action.gid}{mode}"
         case Issue():
             return f"issue {action.name}"
         case PutObject():

@@ -126,6 +126,31 @@ def _make_folders(path: Path, mode: int) -> None:
         path.mkdir()  # to fail with the reason
 
 
+def file_owner(path: str | Path) -> tuple[int, int, int] | None:
+    """Return user, group and mode of a file, or None where there is no file."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+
+
+def change_owner(path: str | Path, *, uid: int, gid: int, mode: int | None) -> None:
+    """Give a file away with that mode; without one, a folder and all below it."""
+    target = Path(path)
+    try:
+        for each in (target, *(target.rglob("*") if mode is None else ())):
+            os.lchown(each, uid, gid)
+        if mode is not None:
+            target.chmod(mode)
+    except OSError as error:
+        raise GarboardError(
+            f"cannot give {target} to {uid}:{gid}: {error.strerror or error}",
+            hint="only root may give files away",
+            error_class="unwritable",
+        ) from error
+
+
 def list_tree(folder: str | Path) -> list[str]:
     """Return the path of every file below `folder`, from there and with `/`, without reading any.
 

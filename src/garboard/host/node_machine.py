@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from garboard.host.files import make_folder, read_file, write_file
+from garboard.host.files import change_owner, file_owner, make_folder, read_file, write_file
 from garboard.host.folder import HostFolder
 from garboard.host.service_manager import ServiceManager
 
@@ -28,6 +28,13 @@ class NodeMachine:
 
     def is_active(self, service: str) -> bool:
         return self.manager is not None and self.manager.is_active(service)
+
+    def owner(self, path: str) -> tuple[int, int, int] | None:
+        """Return user, group and mode of a file, or None where there is no file."""
+        return file_owner(path)
+
+    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
+        change_owner(path, uid=uid, gid=gid, mode=mode)
 
     def make_folder(self, path: str, *, mode: int) -> None:
         make_folder(path, mode=mode)
