@@ -1,6 +1,6 @@
 """`init`: the first control-plane node, as a tree of phases in kubeadm's order, the same at every minor we know."""
 
-from garboard.manifests import api_server, controller_manager
+from garboard.manifests import api_server, manager_and_scheduler
 from garboard.phases.context import InitContext
 from garboard.phases.init.certs import plan_certificate, plan_service_account
 from garboard.phases.init.kubeconfig import plan_kubeconfig
@@ -104,8 +104,8 @@ CONTROL_PLANE: Phase[InitContext] = Phase(
     children=(
         _all("Generate all manifests", *_CONTROL_PLANE, *_API_SERVER, *_CONTROLLER_MANAGER, *_SCHEDULER),
         _component("apiserver", api_server.NAME, *_API_SERVER),
-        _component("controller-manager", controller_manager.CONTROLLER_MANAGER, *_CONTROLLER_MANAGER),
-        _component("scheduler", controller_manager.SCHEDULER, *_SCHEDULER),
+        _component("controller-manager", manager_and_scheduler.CONTROLLER_MANAGER, *_CONTROLLER_MANAGER),
+        _component("scheduler", manager_and_scheduler.SCHEDULER, *_SCHEDULER),
     ),
 )
 
