@@ -1,8 +1,11 @@
 import pytest
 
+from garboard.documents import Json
 from garboard.engine import (
+    ChangeOwner,
     ControlService,
     Executor,
+    Filling,
     Hands,
     MakeFolder,
     Plan,
@@ -60,6 +63,35 @@ def test_plan_that_cannot_be_finished_is_not_begun(action: Action) -> None:
     with pytest.raises(PlanRefused, match="phase-1: "):
         Executor(Hands(files=files)).execute(plan(FILE, action))
     assert files.files == {}
+
+
+class Cluster:
+    """An API server that keeps what is put."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Json] = {}
+
+    def put(self, action: PutObject) -> None:
+        self.objects[action.name] = action.content
+
+
+def test_placeholder_of_an_object_is_filled_with_the_file_that_an_earlier_step_made() -> None:
+    cluster = Cluster()
+    info = PutObject(
+        api_version="v1",
+        kind="ConfigMap",
+        name="info",
+        content={"data": {"kubeconfig": "ca: <ca>\n", "list": ["<ca>", 1]}},
+        fillings=(Filling("<ca>", "/etc/a"),),
+    )
+    Executor(Hands(files=MemoryFiles(), objects=cluster)).execute(plan(FILE, info))
+    assert cluster.objects == {"info": {"data": {"kubeconfig": "ca: YQ==\n", "list": ["YQ==", 1]}}}
+
+
+def test_file_changes_hands() -> None:
+    files = MemoryFiles()
+    Executor(Hands(files=files)).execute(plan(FILE, ChangeOwner(path="/etc/a", uid=100, gid=101, mode=0o600)))
+    assert files.owners == {"/etc/a": (100, 101, 0o600)}
 
 
 def test_recorder_hears_of_every_step_before_and_after() -> None:
