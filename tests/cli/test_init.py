@@ -143,6 +143,12 @@ def test_alias_is_a_sub_command(config: str, capsys: pytest.CaptureFixture[str])
     assert "put ConfigMap kube-system/kubeadm-config" in capsys.readouterr().out
 
 
+def test_manifests_of_an_addon_are_printed(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["init", "phase", "addon", "kube-proxy", "--config", config, "--print-manifest"]) == 0
+    kinds = [line.removeprefix("kind: ") for line in capsys.readouterr().out.splitlines() if line.startswith("kind: ")]
+    assert sorted(kinds) == ["ClusterRoleBinding", "ConfigMap", "DaemonSet", "Role", "RoleBinding", "ServiceAccount"]
+
+
 def test_skipped_addon_is_disabled_in_what_is_stored(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["init", "--config", config, "--dry-run", "--skip-phases", "addon/kube-proxy"]) == 0
     out = capsys.readouterr().out
@@ -180,6 +186,17 @@ def test_join_takes_its_endpoint_before_or_after_flags(capsys: pytest.CaptureFix
     for words in (["192.0.2.1:6443", *flags], [*flags, "192.0.2.1:6443"]):
         assert run(["join", *words, "--node-name", "worker-1"]) == 0
         assert "[kubelet-start] not built yet" in capsys.readouterr().out
+
+
+def test_flags_of_a_control_plane_are_ignored_with_a_warning_on_a_worker(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--token", "abcdef.0123456789abcdef", "--discovery-token-unsafe-skip-ca-verification", "--dry-run"]
+    assert run(["join", "192.0.2.1:6443", *flags, "--apiserver-bind-port", "7443"]) == 0
+    assert "warning: without --control-plane these are ignored: --apiserver-bind-port" in capsys.readouterr().err
+
+
+def test_phase_without_discovery_needs_the_administrators_kubeconfig(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["join", "phase", "control-plane-join", "all", "--control-plane", "--dry-run"]) != 0
+    assert "/etc/kubernetes/admin.conf" in capsys.readouterr().err
 
 
 def test_joining_worker_has_no_control_plane_phases(capsys: pytest.CaptureFixture[str]) -> None:

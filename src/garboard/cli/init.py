@@ -6,8 +6,8 @@ from pathlib import Path
 
 from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
-from garboard.cli.workflow.node import node_host, node_patches, read_options
-from garboard.cli.workflow.running import carry_out, show_plan
+from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.running import carry_out, show_objects, show_plan
 from garboard.config import Loaded, Notes, ResolvedVersion, check_mixed_flags, init_from_flags
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
@@ -42,7 +42,9 @@ def run_init(asked: Asked) -> None:
     )
     show_warnings(warnings)
     plan = plan_workflow(selected, context)
-    if asked.flags.switch("dry-run") or config.dry_run:
+    if asked.flags.switch("print-manifest"):
+        show_objects(plan)
+    elif asked.flags.switch("dry-run") or config.dry_run:
         show_plan(plan, asked.output)
     else:
         carry_out(plan, machine)
@@ -56,10 +58,7 @@ def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:
     else:
         init, version = init_from_values(flags, notes)
         loaded = init_from_flags(init, version, MachineFacts(), options)
-    config = loaded.config
-    if name := flags.text("node-name"):
-        # As it was written: kubeadm, too, takes no capitals out of this one.
-        config = replace(config, node_registration=replace(config.node_registration, name=name))
+    config = with_node_name(loaded.config, flags)
     return replace(loaded, config=config, warnings=(*notes.warnings, *loaded.warnings))
 
 

@@ -1,10 +1,11 @@
 """`garboard join`: another node of a cluster, as a whole or phase by phase."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
-from garboard.cli.workflow.node import read_options
+from garboard.cli.workflow.node import read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, show_plan
 from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
 from garboard.host.facts import MachineFacts
@@ -15,13 +16,15 @@ from garboard.model.lifecycle import JoinConfiguration
 from garboard.phases import plan_workflow, select
 from garboard.phases.join import JOIN
 from garboard.phases.join.context import JoinContext
-from garboard.phases.join.flags import JOIN_FLAGS, join_from_values
+from garboard.phases.join.flags import JOIN_FLAGS, ignored_flags, join_from_values
 
 
 def run_join(asked: Asked) -> None:
     """Plan what was asked for, and print the plan or carry it out."""
     check_mixed_flags(asked.flags.given)
     loaded = _load(asked)
+    if ignored := ignored_flags(asked.flags):
+        show_warnings([f"without --control-plane these are ignored: {', '.join(f'--{name}' for name in ignored)}"])
     show_warnings(loaded.warnings)
     skip = asked.flags.list("skip-phases") or loaded.config.skip_phases
     selected = select(JOIN, only=asked.only, skip=() if asked.only else skip)
@@ -35,8 +38,10 @@ def run_join(asked: Asked) -> None:
 def _load(asked: Asked) -> Loaded[JoinConfiguration]:
     options = read_options(asked.flags)
     if path := asked.flags.text("config"):
-        return open_config(Path(path), options, ResolvedVersion(str(DEFAULT_VERSION))).join()
-    return join_from_flags(join_from_values(asked.flags, asked.argument), MachineFacts(), options)
+        loaded = open_config(Path(path), options, ResolvedVersion(str(DEFAULT_VERSION))).join()
+    else:
+        loaded = join_from_flags(join_from_values(asked.flags, asked.argument), MachineFacts(), options)
+    return replace(loaded, config=with_node_name(loaded.config, asked.flags))
 
 
 join = WorkflowGroup[JoinContext](

@@ -1,8 +1,10 @@
 """What this machine contributes to what is rendered for it."""
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from garboard.config import ReadOptions
 from garboard.host import list_tree, read_file
@@ -10,9 +12,12 @@ from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.manifests import NodeHost
 from garboard.manifests.node import EXTRA_CA_DIRECTORIES
+from garboard.model.lifecycle import InitConfiguration, JoinConfiguration
 from garboard.patches import PatchFile
 from garboard.phases.flags import GivenFlags
 from garboard.phases.patching import NodePatches
+
+ConfigT = TypeVar("ConfigT", InitConfiguration, JoinConfiguration)
 
 
 def node_host(machine: NodeMachine) -> NodeHost:
@@ -38,3 +43,9 @@ def _patch_files(directory: str) -> list[PatchFile]:
 def read_options(flags: GivenFlags) -> ReadOptions:
     # Sockets are looked for where a phase takes one: the others do not use it.
     return ReadOptions(is_strict=flags.switch("strict-config"), detects_cri="cri-socket" in flags.values)
+
+
+def with_node_name(config: ConfigT, flags: GivenFlags) -> ConfigT:
+    """Return the configuration with the name of the command line, as it was written: kubeadm lowers no capitals there."""
+    name = flags.text("node-name")
+    return replace(config, node_registration=replace(config.node_registration, name=name)) if name else config

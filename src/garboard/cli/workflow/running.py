@@ -4,7 +4,8 @@ import sys
 from datetime import UTC, datetime
 
 from garboard.cli.output import OutputFormat, write_data
-from garboard.engine import Executor, Hands, Issue, Plan, plan_as_json, plan_as_text
+from garboard.documents import write_yaml
+from garboard.engine import Executor, Hands, Issue, Plan, PutObject, plan_as_json, plan_as_text
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.issuing import PkiIssuer, PkiRequest
 from garboard.pki.keys import PooledKeys
@@ -19,6 +20,13 @@ def show_plan(plan: Plan, output: OutputFormat) -> None:
     """Print the plan to stdout."""
     text = plan_as_text(plan) if output == "text" else ""
     write_data(plan_as_json(plan) if output != "text" else None, output, text=text)
+
+
+def show_objects(plan: Plan) -> None:
+    """Print every object that the plan puts into the cluster, as a YAML stream."""
+    for step in plan.steps:
+        if isinstance(step.action, PutObject):
+            sys.stdout.write(f"---\n{write_yaml(step.action.content)}")
 
 
 def carry_out(plan: Plan, machine: NodeMachine) -> None:

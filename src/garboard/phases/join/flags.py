@@ -17,23 +17,15 @@ JOIN_FLAGS = {
     ),
 }
 
+ADMIN_CONF = "/etc/kubernetes/admin.conf"
+_OF_CONTROL_PLANES = frozenset({"apiserver-advertise-address", "apiserver-bind-port", "certificate-key"})
+
 
 def join_from_values(flags: GivenFlags, endpoint: str | None) -> JoinConfiguration:
     """Return the configuration that flags and the endpoint alone make, not yet completed."""
-    token = flags.text("token")
-    discovery: TokenDiscovery | FileDiscovery
-    if flags.text("discovery-file"):
-        discovery = FileDiscovery(kube_config_path=flags.text("discovery-file"))
-    else:
-        discovery = TokenDiscovery(
-            token=flags.text("discovery-token") or token,
-            api_server_endpoint=endpoint or "",
-            ca_cert_hashes=flags.list("discovery-token-ca-cert-hash"),
-            unsafe_skip_ca_verification=flags.switch("discovery-token-unsafe-skip-ca-verification"),
-        )
     return JoinConfiguration(
-        discovery=discovery,
-        tls_bootstrap_token=flags.text("tls-bootstrap-token") or token,
+        discovery=_discovery(flags, endpoint),
+        tls_bootstrap_token=flags.text("tls-bootstrap-token") or flags.text("token"),
         node_registration=NodeRegistration(
             name=flags.text("node-name"),
             cri_socket=flags.text("cri-socket"),
@@ -42,6 +34,27 @@ def join_from_values(flags: GivenFlags, endpoint: str | None) -> JoinConfigurati
         control_plane=_control_plane(flags),
         patches_directory=flags.text("patches") or None,
     )
+
+
+def _discovery(flags: GivenFlags, endpoint: str | None) -> TokenDiscovery | FileDiscovery:
+    if "discovery-file" not in flags.values:
+        # A phase that comes after discovery: by then, the node has this file.
+        return FileDiscovery(kube_config_path=ADMIN_CONF)
+    if path := flags.text("discovery-file"):
+        return FileDiscovery(kube_config_path=path)
+    return TokenDiscovery(
+        token=flags.text("discovery-token") or flags.text("token"),
+        api_server_endpoint=endpoint or "",
+        ca_cert_hashes=flags.list("discovery-token-ca-cert-hash"),
+        unsafe_skip_ca_verification=flags.switch("discovery-token-unsafe-skip-ca-verification"),
+    )
+
+
+def ignored_flags(flags: GivenFlags) -> tuple[str, ...]:
+    """Return the flags that were given and mean nothing, because the node is to be a worker."""
+    if flags.switch("control-plane") or "control-plane" not in flags.values or flags.text("config"):
+        return ()
+    return tuple(sorted(flags.given & _OF_CONTROL_PLANES))
 
 
 def _control_plane(flags: GivenFlags) -> JoinControlPlane | None:
