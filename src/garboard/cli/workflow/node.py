@@ -46,6 +46,6 @@ def read_options(flags: GivenFlags) -> ReadOptions:
 
 
 def with_node_name(config: ConfigT, flags: GivenFlags) -> ConfigT:
-    """Return the configuration with the name of the command line, as it was written: kubeadm lowers no capitals there."""
+    """Return the configuration with the name that the command line gives; its capitals stay, as with kubeadm."""
     name = flags.text("node-name")
     return replace(config, node_registration=replace(config.node_registration, name=name)) if name else config
