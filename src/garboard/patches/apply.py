@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.errors import PatchFailed
+from garboard.patches.directives import DIRECTIVES
 from garboard.patches.findings import Finding
 from garboard.patches.json6902 import apply_args, apply_json
 from garboard.patches.merge import apply_merge
@@ -14,8 +15,6 @@ from garboard.patches.strategic import apply_strategic
 from garboard.patches.taking import Remark, Taker, copy_of
 from garboard.patches.trace import Trace
 from garboard.schema import StructType
-
-DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder", "$deleteFromPrimitiveList")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,6 @@ class PatchType(StrEnum):
     JSON = "json"
     ARGS = "args"  # a mapping of flag to value, which compiles to a JSON patch
 
-    @property
-    def media_type(self) -> str:
-        return {
-            PatchType.STRATEGIC: "application/strategic-merge-patch+json",
-            PatchType.MERGE: "application/merge-patch+json",
-            PatchType.JSON: "application/json-patch+json",
-            PatchType.ARGS: "application/json-patch+json",
-        }[self]
-
 
 @dataclass(frozen=True)
 class Source:

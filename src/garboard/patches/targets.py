@@ -87,6 +87,21 @@ def target_of(document: Json, version: KubernetesVersion) -> Target | None:
     return None
 
 
+def refuse_other_target(document: Json, target: Target, version: KubernetesVersion, *, source: str) -> None:
+    """Refuse a document that is not what the target stands for: of another kind, or plainly another target's."""
+    members = document if isinstance(document, dict) else {}
+    hint = f"name the unpatched {target.kind} of {target.name} with -f, or another --target"
+    if (members.get("apiVersion"), members.get("kind")) != (target.api_version, target.kind):
+        raise BadDocument(
+            f"{source} is no {target.kind} of {target.api_version}, which {target.name} is",
+            hint=hint,
+            error_class="wrong-target",
+        )
+    other = target_of(document, version)
+    if other is not None and other != target:
+        raise BadDocument(f"{source} is {other.name}, not {target.name}", hint=hint, error_class="wrong-target")
+
+
 def instance_patch(original: Json, target: Target) -> Patch | None:
     """Return the patch that kubeadm itself applies after the user's: the node's own container runtime endpoint.
 

@@ -39,6 +39,7 @@ from garboard.patches import (
     patch_target,
     read_patch_set,
     refuse_errors,
+    refuse_other_target,
     unmatched,
     unused_entry,
 )
@@ -154,6 +155,7 @@ def _with_directory(request: Request, schema: Schema, is_watched: bool) -> Outco
         )
     target = find_target(request.target, request.version)
     original = read_one(only(request.originals), as_yaml=True)
+    refuse_other_target(original.value, target, request.version, source=original.source.name)
     patch_set = read_patches(request.directory, schema, request.facts)
     applied = patch_target(original.value, patch_set.for_target(target), target, schema, is_watched=is_watched)
     return Outcome((Patched(original, applied),), patch_set.ignored)
