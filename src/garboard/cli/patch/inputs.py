@@ -55,14 +55,17 @@ def original_option(command: Command) -> Command:
         multiple=True,
         required=True,
         metavar="FILE",
-        help="The manifest to patch: a file, a folder, or - for stdin.",
+        help="The manifest to patch: a file or - for stdin; also a folder, except with --patches.",
     )(command)
 
 
 def node_options(command: Command) -> Command:
-    command = click.option("--node", default=None, help="Include the layer node/NAME of a patch tree.")(command)
+    command = click.option("--node", metavar="NAME", help="Include the layer node/NAME of a patch tree.")(command)
     return click.option(
-        "--role", type=click.Choice(["control-plane", "worker"]), default=None, help="Include the layer role/ROLE."
+        "--role",
+        type=click.Choice(["control-plane", "worker"]),
+        default=None,
+        help="Include the layer role/ROLE of a patch tree.",
     )(command)
 
 
