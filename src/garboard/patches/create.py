@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from garboard.documents import Json, equal
-from garboard.errors import PatchFailed
+from garboard.errors import BadUsage, PatchFailed
 from garboard.patches.conflicts import has_conflict
 from garboard.patches.lookup import Shape, element_shape, member_shape
 from garboard.patches.slots import Slots
@@ -275,7 +275,9 @@ def _check_preconditions(patch: dict[str, Json], preconditions: Sequence[str]) -
         holder: Json = patch
         if dot:
             if parent != "metadata":
-                raise PatchFailed(f"{name!r} is not a precondition; use KEY or metadata.KEY", error_class="usage")
+                raise BadUsage(
+                    f"{name!r} is not a precondition", hint="write KEY or metadata.KEY, such as metadata.name"
+                )
             holder = patch.get("metadata")
         if isinstance(holder, dict) and (key if dot else parent) in holder:
             raise PatchFailed(

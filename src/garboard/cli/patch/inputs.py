@@ -13,6 +13,7 @@ from garboard.errors import BadDocument, BadUsage, InvalidValue, PatchFailed
 from garboard.host import is_folder, list_tree, read_file
 from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
 from garboard.patches import (
+    MARKER,
     NodeFacts,
     Patch,
     PatchFile,
@@ -127,7 +128,14 @@ def _files_of(path: str) -> Iterator[str]:
 
 def read_patches(directory: str, schema: Schema, node: NodeFacts) -> PatchSet:
     """Read a patch directory: kubeadm's, or a tree of layers if it holds the marker."""
-    return read_patch_tree(patch_files(directory), schema, node)
+    files = patch_files(directory)
+    if (node.name or node.role) and not any(file.path == MARKER for file in files):
+        # Without the marker every folder is applied, those of other nodes and roles as well.
+        raise BadUsage(
+            f"{directory} has no layers for --role and --node to choose from: it holds no {MARKER}",
+            hint=f"make it a tree with `touch {Path(directory) / MARKER}`, or leave the two options out",
+        )
+    return read_patch_tree(files, schema, node)
 
 
 def patch_files(directory: str) -> list[PatchFile]:
@@ -168,11 +176,17 @@ def shape_for(
             raise PatchFailed(error.message, error_class="unsupported-kind", hint=error.hint) from error
     if found is None and is_required:
         raise PatchFailed(
-            "a strategic patch needs a kind whose fields are known, and this one is not",
+            f"a strategic patch needs a kind whose fields are known, and {_kind_shown(document)} is not one",
             error_class="unsupported-kind",
             hint="use a merge or JSON patch for custom resources, or name a built-in type with --kind",
         )
     return found
+
+
+def _kind_shown(document: Json) -> str:
+    named = [document.get(key) for key in ("apiVersion", "kind")] if isinstance(document, dict) else []
+    words = [word for word in named if isinstance(word, str) and word]
+    return " ".join(words) or "a document without apiVersion and kind"
 
 
 def only(originals: Sequence[str]) -> str:
