@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from tests.lab.conftest import Bare, LabUnderTest, garboard
 
 pytestmark = pytest.mark.lab

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.lab.conftest import LabUnderTest
 from tests.lab.webimage import pod, service, write_web_image
 
@@ -73,10 +74,8 @@ def test_the_api_answers_within_30_s_after_a_control_plane_is_killed(ha: LabUnde
     victim = leader.split("_")[0]
     ha.lab("stop", victim)
     try:
-        took = within(30, lambda: "cp" in ha.kubectl("get", "nodes", "-o", "name", check=False), "the API answers")
-        write = within(
-            30, lambda: "created" in ha.kubectl("create", "configmap", "probe", check=False), "a write works"
-        )
+        within(30, lambda: "cp" in ha.kubectl("get", "nodes", "-o", "name", check=False), "the API answers")
+        within(30, lambda: "created" in ha.kubectl("create", "configmap", "probe", check=False), "a write works")
     finally:
         ha.kubectl("delete", "configmap", "probe", check=False)
         ha.lab("start", victim)

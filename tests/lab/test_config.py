@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.lab.conftest import LabUnderTest, garboard
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import yaml
 
 from garboard.config.decoding import Decoded, decode, path_text
-from garboard.config.problems import InvalidConfiguration, Notes, go_quote
+from garboard.config.problems import InvalidConfiguration, Notes
 from garboard.config.sources import ConfigDocument
 from garboard.documents import DocumentPath, Json
+from garboard.model.go_text import go_quote
 from garboard.schema import StructType
 
 

@@ -56,7 +56,7 @@ class KubeadmBootstrap:
         trial = ClusterSecrets("aaaaaa.aaaaaaaaaaaaaaaa", "0" * 64)
         init_documents(self.lab, self.lab.nodes[0], trial, self.needs, self.yours)
         for node in self.lab.nodes[1:]:
-            join_documents(self.lab, node, trial, self.needs, self.yours)
+            join_documents(self.lab, node, trial, self.yours)
 
     def run(self, port: int, timings: dict[str, float]) -> None:
         """Bring up the first control plane, join the others one after the other and the workers beside them."""
@@ -81,7 +81,7 @@ class KubeadmBootstrap:
     def join(self, node: Node, shared: ClusterSecrets) -> None:
         """Join one node with the discovery file made from the administrator's kubeconfig."""
         self.place(node, DISCOVERY, self._discovery().encode())
-        self._kubeadm(node, "join", join_documents(self.lab, node, shared, self.needs, self.yours))
+        self._kubeadm(node, "join", join_documents(self.lab, node, shared, self.yours))
 
     def fresh_secrets(self) -> ClusterSecrets:
         """Put a new token and newly encrypted certificates into a running cluster, for a node that joins later."""

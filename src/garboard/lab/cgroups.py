@@ -4,6 +4,7 @@ A kubelet takes the pods of another one on the same root for orphans and kills t
 namespace; inside it the kubelet works with `/` as on a machine of its own.
 """
 
+import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,9 @@ class LabGroups:
             for part in ("", TOP, self.lab, node):
                 path = path / part
                 for controller in (path / "cgroup.controllers").read_text().split():
-                    (path / "cgroup.subtree_control").write_text(f"+{controller}")
+                    # Refused where processes sit in the group itself, as in a container: its pods then do without.
+                    with contextlib.suppress(OSError):
+                        (path / "cgroup.subtree_control").write_text(f"+{controller}")
 
     def remove(self, node: str | None = None) -> list[Path]:
         """Remove the groups of a node, or of the whole lab; return those that are still in use."""

@@ -29,6 +29,7 @@ from garboard.patches.numbers import as_decoded
 from garboard.patches.objects import Entry, ObjectPatches, read_patch_set, unmatched
 from garboard.patches.origin import Event, History, Origin, Origins
 from garboard.patches.patch import Patch, PatchType, Source
+from garboard.patches.patcher import TargetPatcher
 from garboard.patches.run import patch_object, patch_target
 from garboard.patches.sarif import findings_as_sarif
 from garboard.patches.targets import Target, find_target, finish, instance_patch, target_of, targets_of
@@ -58,6 +59,7 @@ __all__ = [
     "Source",
     "Subject",
     "Target",
+    "TargetPatcher",
     "TargetedPatch",
     "apply_patches",
     "apply_watched",
