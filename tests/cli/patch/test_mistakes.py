@@ -37,6 +37,12 @@ KIND = "apiVersion: example.com/v1\nkind: Widget\n"
             "error[wrong-type]: plain/kube-apiserver.yaml:2:3: ", id="map for a list",
         ),
         pytest.param(
+            {"plain/kube-apiserver.yaml": "spec:\n  containers:\n  - name: kube-apisrver\n    tty: true\n"},
+            [*DIFF, *TARGET, "--patches", "plain"],
+            "error[zero-match]: plain/kube-apiserver.yaml:3:5: there is no container 'kube-apisrver' to change, and a"
+            " new one needs an image\nhint: did you mean 'kube-apiserver'?", id="misspelt container",
+        ),
+        pytest.param(
             {"plain/kube-apiserver.yaml": "spec:\n\tpriority: 1"}, [*DIFF, *TARGET, "--patches", "plain"],
             "YAML takes no tabs", id="tab",
         ),
