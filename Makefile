@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 .PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup benchmark-lab clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
 setup: $(STAMP)  ## Make the virtual environment in .venv, with .venv/bin/garboard
 

@@ -41,9 +41,10 @@ from garboard.patches.targets import (
     target_of,
     targets_of,
 )
-from garboard.patches.tree import NodeFacts, read_patch_tree
+from garboard.patches.tree import MARKER, NodeFacts, read_patch_tree
 
 __all__ = [
+    "MARKER",
     "Applied",
     "CompiledFile",
     "Entry",

@@ -276,7 +276,9 @@ def _check_preconditions(patch: dict[str, Json], preconditions: Sequence[str]) -
         holder: Json = patch
         if dot:
             if parent != "metadata":
-                raise BadUsage(f"{name!r} cannot be a precondition", hint="name a member at the top, or metadata.NAME")
+                raise BadUsage(
+                    f"{name!r} is not a precondition", hint="write KEY or metadata.KEY, such as metadata.name"
+                )
             holder = patch.get("metadata")
         if isinstance(holder, dict) and (key if dot else parent) in holder:
             raise PatchFailed(

@@ -102,10 +102,12 @@ def parse_file_name(
         return IgnoredFile(file.shown, f"unknown target, must be one of [{' '.join(targets)}]")
     name, _, plus, type_name = found.groups()
     if plus and not type_name:
-        given = file.name[found.end() :]
+        given = file.name[found.end() :].partition(".")[0]
         raise BadDocument(
-            f"{file.shown}: {given.partition('.')[0]!r} after '+' is not a patch type",
-            hint=f"a patch type is one of {types.replace('|', ', ')}, in lower case",
+            f"{file.shown}: {given!r} after '+' is not a patch type",
+            hint="flag patches need a tree: put an empty file garboard.yaml at the top of the directory"
+            if given == "args"
+            else f"a patch type is one of {types.replace('|', ', ')}, in lower case",
             error_class="bad-file-name",
         )
     return targets[name], PatchType(type_name or PatchType.STRATEGIC)

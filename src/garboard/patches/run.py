@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from garboard.documents import Json
-from garboard.errors import PatchFailed
+from garboard.errors import BadDocument, PatchFailed
 from garboard.patches.apply import Applied, apply_patches, apply_watched
 from garboard.patches.check import COMPONENTS, PatchChecks
 from garboard.patches.findings import refuse_errors
@@ -57,4 +57,8 @@ def patch_target(
         # That the node's own patch often changes nothing is no fault of the user's.
         theirs = tuple(finding for finding in applied.findings if finding.file != own.source.name)
         applied = replace(applied, findings=theirs)
-    return replace(applied, document=finish(applied.document, unpatched, target, schema))
+    try:
+        return replace(applied, document=finish(applied.document, unpatched, target, schema))
+    except BadDocument:
+        refuse_errors(applied.findings)  # they know the line of the patch
+        raise

@@ -10,6 +10,7 @@ from garboard.patches.lookup import Shape
 from garboard.patches.slots import Slots
 from garboard.patches.taking import Taker
 from garboard.patches.trace import ABSENT, Item
+from garboard.schema import StructType, suggest
 
 # What tells two scalars apart: true is not 1, and 1 is not 1.0.
 Identity: TypeAlias = "tuple[type, Any]"
@@ -196,9 +197,28 @@ def _merge_plain(
             assert isinstance(found, dict)
             run.merge(found, element, elements, place)
         else:
+            if _is_container(elements) and "image" not in element:
+                _remark_no_image(run, slots.values(), element, key, place)
             places[identity] = len(slots)
             slots = slots.append([run.taker.verbatim(element, place)])
     return slots.values()
+
+
+def _is_container(elements: Shape) -> bool:
+    type_ = elements if isinstance(elements, StructType) else elements.type
+    return type_ is not None and type_.name == "core/v1.Container"
+
+
+def _remark_no_image(run: Run, present: Sequence[Json], element: dict[str, Json], key: str, at: DocumentPath) -> None:
+    """A new container that cannot run is most likely a change of one that is there, under a wrong name."""
+    names = [str(each[key]) for each in present if isinstance(each, dict) and key in each]
+    near = suggest(str(element[key]), names)
+    run.taker.remark(
+        "zero-match",
+        f"there is no container {element[key]!r} to change, and a new one needs an image",
+        at,
+        hint=f"did you mean {near!r}?" if near else f"the containers are {', '.join(names) or 'none'}",
+    )
 
 
 def _places(values: Sequence[Json], key: str, at: DocumentPath) -> dict[Identity, int]:

@@ -8,7 +8,7 @@ from garboard.documents import Json
 from garboard.errors import BadDocument, BadUsage
 from garboard.model import KubernetesVersion, Minor
 from garboard.patches.patch import Patch, PatchType, Source
-from garboard.schema import Schema, StructType
+from garboard.schema import Schema, StructType, suggest
 from garboard.schema.round_trip import round_trip
 
 
@@ -64,9 +64,10 @@ def find_target(name: str, version: KubernetesVersion) -> Target:
     """Return the target called `name`."""
     known = {target.name: target for target in targets_of(version)}
     if name not in known:
+        near = suggest(name, known)
         raise BadUsage(
             f"{name!r} is not a patch target of Kubernetes {version.as_minor}",
-            hint=f"the targets are {', '.join(known)}",
+            hint=f"did you mean {near!r}?" if near else f"the targets are {', '.join(known)}",
             error_class="unknown-target",
         )
     return known[name]

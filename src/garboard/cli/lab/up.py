@@ -17,7 +17,13 @@ from garboard.model import DEFAULT_VERSION
 @click.option("--name", default=DEFAULT_NAME, show_default=True, help="The lab's name; several run side by side.")
 @click.option("--control-planes", default=3, show_default=True, help="How many control-plane nodes.")
 @click.option("--workers", default=1, show_default=True, help="How many worker nodes.")
-@click.option("--kubernetes-version", default=str(DEFAULT_VERSION), show_default=True, help="The Kubernetes release.")
+@click.option(
+    "--kubernetes-version",
+    metavar="VERSION",
+    default=str(DEFAULT_VERSION),
+    show_default=True,
+    help="The Kubernetes release.",
+)
 @click.option(
     "--also", multiple=True, metavar="VERSION",
     help="Another release whose programs (/opt/kubernetes/VERSION) and images every node gets, for upgrades.",

@@ -13,6 +13,7 @@ from garboard.errors import BadDocument, BadUsage, InvalidValue, PatchFailed
 from garboard.host import is_folder, list_tree, read_file
 from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
 from garboard.patches import (
+    MARKER,
     NodeFacts,
     Patch,
     PatchFile,
@@ -55,14 +56,17 @@ def original_option(command: Command) -> Command:
         multiple=True,
         required=True,
         metavar="FILE",
-        help="The manifest to patch: a file, a folder, or - for stdin.",
+        help="The manifest to patch: a file or - for stdin; also a folder, except with --patches.",
     )(command)
 
 
 def node_options(command: Command) -> Command:
-    command = click.option("--node", default=None, help="Include the layer node/NAME of a patch tree.")(command)
+    command = click.option("--node", metavar="NAME", help="Include the layer node/NAME of a patch tree.")(command)
     return click.option(
-        "--role", type=click.Choice(["control-plane", "worker"]), default=None, help="Include the layer role/ROLE."
+        "--role",
+        type=click.Choice(["control-plane", "worker"]),
+        default=None,
+        help="Include the layer role/ROLE of a patch tree.",
     )(command)
 
 
@@ -128,7 +132,14 @@ def _files_of(path: str) -> Iterator[str]:
 
 def read_patches(directory: str, schema: Schema, node: NodeFacts) -> PatchSet:
     """Read a patch directory: kubeadm's, or a tree of layers if it holds the marker."""
-    return read_patch_tree(patch_files(directory), schema, node)
+    files = patch_files(directory)
+    if (node.name or node.role) and not any(file.path == MARKER for file in files):
+        # Without the marker every folder is applied, those of other nodes and roles as well.
+        raise BadUsage(
+            f"{directory} has no layers for --role and --node to choose from: it holds no {MARKER}",
+            hint=f"make it a tree with `touch {Path(directory) / MARKER}`, or leave the two options out",
+        )
+    return read_patch_tree(files, schema, node)
 
 
 def patch_files(directory: str) -> list[PatchFile]:
@@ -164,7 +175,7 @@ def shape_for(
         found = None
     if found is None and is_required:
         raise PatchFailed(
-            "a strategic patch needs a kind whose fields are known, and this one is not",
+            f"a strategic patch needs a kind whose fields are known, and {_kind_shown(document)} is not one",
             error_class="unsupported-kind",
             hint="use a merge or JSON patch for custom resources, or name a built-in type with --kind",
         )
@@ -182,6 +193,12 @@ def _own_type(schema: Schema, document: Json) -> tuple[str, StructType | None]:
     if not isinstance(api_version, str) or not isinstance(name, str):
         return "", None
     return api_version, schema.type_of(api_version, name)
+
+
+def _kind_shown(document: Json) -> str:
+    named = [document.get(key) for key in ("apiVersion", "kind")] if isinstance(document, dict) else []
+    words = [word for word in named if isinstance(word, str) and word]
+    return " ".join(words) or "a document without apiVersion and kind"
 
 
 def only(originals: Sequence[str]) -> str:

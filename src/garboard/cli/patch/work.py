@@ -82,7 +82,7 @@ def patching_options(command: Command) -> Command:
             show_default=True,
             help="The type of --patch-file.",
         ),
-        click.option("--kind", default="", help="The type of a document that does not name it."),
+        click.option("--kind", default="", metavar="KIND", help="The type of a document that does not name it."),
         click.option("--target", metavar="TARGET", help="What the document is to kubeadm, such as kube-apiserver."),
         click.option("--patches", "directory", metavar="DIR", help="A kubeadm patch directory, or a tree of layers."),
         click.option("--patch-set", metavar="FILE", help="A file that lists patches by the objects they select."),
