@@ -12,6 +12,8 @@ from pathlib import Path
 TOP = "garboard-lab"
 # Processes of the node live in this leaf: with cgroup v2 a group with controllers switched on may hold none itself.
 LEAF = "system"
+# A group counts as one process beside those of the machine unless it is given more weight; a lab is dozens of them.
+WEIGHTS = {"cpu.shares": "32768", "cpu.weight": "3200"}
 NOT_OPTIONS = {"rw", "ro", "nsdelegate", "memory_recursiveprot", "memory_localevents"}
 
 
@@ -65,6 +67,8 @@ class LabGroups:
                 path = path / part
                 path.mkdir(exist_ok=True)
                 _adopt_cpuset(path)
+                if part != node:
+                    _give_weight(path)
             (path / LEAF).mkdir(exist_ok=True)
             _adopt_cpuset(path / LEAF)
 
@@ -89,6 +93,16 @@ class LabGroups:
             if node is None:
                 _remove_if_empty(hierarchy.path / TOP)
         return left
+
+    def cpu_seconds(self) -> float | None:
+        """The processor time that the processes of the lab have used."""
+        for hierarchy in self.hierarchies:
+            group = self.group(hierarchy)
+            if (group / "cpuacct.usage").exists():
+                return int((group / "cpuacct.usage").read_text()) / 1e9
+            if hierarchy.is_v2 and "usage_usec" in (text := (group / "cpu.stat").read_text()):
+                return int(text.split()[1]) / 1e6
+        return None
 
     def memory_bytes(self) -> int | None:
         """The working set of the lab's processes, as the kubelet counts it: all but idle pages of files."""
@@ -120,6 +134,12 @@ def _remove_if_empty(group: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def _give_weight(group: Path) -> None:
+    for name, weight in WEIGHTS.items():
+        if (group / name).exists():
+            (group / name).write_text(weight)
 
 
 def _adopt_cpuset(group: Path) -> None:

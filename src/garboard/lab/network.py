@@ -6,6 +6,12 @@ from garboard.lab.topology import ENDPOINT_ADDRESS, ENDPOINT_NAME, NODE_NETWORK,
 
 BRIDGE = "switch"
 PREFIX = NODE_NETWORK.prefixlen
+# The switch forwards (to nowhere), and its rules are for what it forwards: frames between nodes only cross its bridge.
+SWITCH_SYSCTLS = {
+    "/proc/sys/net/ipv4/ip_forward": "1",
+    "/proc/sys/net/bridge/bridge-nf-call-iptables": "0",
+    "/proc/sys/net/bridge/bridge-nf-call-ip6tables": "0",
+}
 
 
 def switch_commands() -> str:
