@@ -55,7 +55,8 @@ class PhaseGroup(click.Group, Generic[ContextT]):
         self.prefix = f"{path}/" if path else ""
         example = f"Example: garboard {workflow.name} phase certs all --config kubeadm.yaml --dry-run"
         summary = phase.summary if phase else f"Run a single phase of {workflow.name}"
-        super().__init__(name=phase.name if phase else "phase", help=f"{summary}.", epilog=example)
+        name = phase.name if phase else "phase"
+        super().__init__(name=name, help=f"{summary}.", epilog=example, no_args_is_help=False)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.shown)
