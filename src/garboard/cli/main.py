@@ -59,6 +59,9 @@ def run(arguments: list[str]) -> int:
     except GarboardError as error:
         report(error.error_class, error.message, error.hint)
         return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(error.format_message() + "\n")
+        return 2
     except click.ClickException as error:
         report("usage", error.format_message(), _usage_hint(error))
         return 2

@@ -22,7 +22,9 @@ def decode_strictly(document: ConfigDocument, type_: StructType, notes: Notes, *
     findings = [*_findings(document, decoded)]
     if findings and is_fatal:
         raise InvalidConfiguration(
-            file, (f"{prefix}strict decoding error: {text}{document.source.where(path)}" for text, path in findings)
+            file,
+            (f"{prefix}strict decoding error: {text}{document.source.where(path)}" for text, path in findings),
+            hint=f"did you mean {' and '.join(map(repr, decoded.meant))}?" if decoded.meant else None,
         )
     if findings:
         notes.warn(f"{prefix}strict decoding error: {', '.join(text for text, _ in findings)}")

@@ -174,9 +174,8 @@ def list_tree(folder: str | Path) -> list[str]:
     try:
         if root.is_symlink() or not root.is_dir():
             what = "a symbolic link" if root.is_symlink() else "not a directory" if root.exists() else "not there"
-            raise BadDocument(
-                f"cannot list {root}: it is {what}", hint="name the directory itself", error_class="not-a-directory"
-            )
+            hint = "check the path" if what == "not there" else "name the directory itself"
+            raise BadDocument(f"cannot list {root}: it is {what}", hint=hint, error_class="not-a-directory")
         return sorted(path.relative_to(root).as_posix() for path in _walk(root))
     except OSError as error:
         raise GarboardError(

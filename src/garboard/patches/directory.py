@@ -93,7 +93,7 @@ def parse_file_name(
     file: PatchFile, schema: Schema, *, with_args: bool = False
 ) -> tuple[Target, PatchType] | IgnoredFile:
     """Return what a file name means; an unknown type after `+` is an error for the whole directory."""
-    if not re.search(r".+\.(json|yaml)$", file.name):
+    if not re.search(r".+\.(json|yaml)\Z", file.name):
         return IgnoredFile(file.shown, "the file extension must be one of [json yaml]")
     targets = {target.name: target for target in targets_of(schema.version)}
     types = "json|merge|strategic|args" if with_args else "json|merge|strategic"
@@ -102,10 +102,12 @@ def parse_file_name(
         return IgnoredFile(file.shown, f"unknown target, must be one of [{' '.join(targets)}]")
     name, _, plus, type_name = found.groups()
     if plus and not type_name:
-        given = file.name[found.end() :]
+        given = file.name[found.end() :].partition(".")[0]
         raise BadDocument(
-            f"{file.shown}: {given.partition('.')[0]!r} after '+' is not a patch type",
-            hint=f"a patch type is one of {types.replace('|', ', ')}, in lower case",
+            f"{file.shown}: {given!r} after '+' is not a patch type",
+            hint="flag patches need a tree: put an empty file garboard.yaml at the top of the directory"
+            if given == "args"
+            else f"a patch type is one of {types.replace('|', ', ')}, in lower case",
             error_class="bad-file-name",
         )
     return targets[name], PatchType(type_name or PatchType.STRATEGIC)

@@ -9,10 +9,10 @@ from garboard.patches import FieldPath, Origins, explain_text, history_as_json
 
 
 @click.command(
-    epilog="Example: garboard patch explain 'spec.containers[name=kube-apiserver].command[--profiling]'"
+    epilog="Example: garboard patch explain 'spec.containers[0].command[--profiling]'"
     " -f kube-apiserver.yaml --target kube-apiserver --patches ./patches",
 )
-@click.argument("fields", metavar="FIELD...", nargs=-1)
+@click.argument("fields", metavar="[FIELD]...", nargs=-1)
 @patching_options
 @output_option
 def explain(fields: tuple[str, ...], output: OutputFormat, **options: object) -> None:
