@@ -45,7 +45,7 @@ def test_every_command_has_help_with_an_example_to_copy(
     words = shlex.split(example[0].removesuffix(')"'))
     assert tuple(words[1 : len(path) + 1]) == path
     command: click.Command = garboard
-    while isinstance(command, click.Group):
+    while isinstance(command, click.Group) and not (command.invoke_without_command and "phase" not in words):
         context = click.Context(command)
         name, found, words = command.resolve_command(context, words[1:])
         assert found is not None, name

@@ -45,6 +45,16 @@ def test_owner_and_mode_are_given_and_told(tmp_path: Path) -> None:
     assert MACHINE.owner(str(tmp_path / "folder/file")) == (uid, gid, 0o640)
 
 
+def test_path_that_no_file_system_takes_is_an_error_and_no_traceback() -> None:
+    with pytest.raises(GarboardError, match="null byte"):
+        MACHINE.read("/tmp/a\0b")
+    with pytest.raises(GarboardError, match="null byte"):
+        MACHINE.write("/tmp/a\0b", b"", new_mode=0o600, folder_mode=0o700)
+    with pytest.raises(GarboardError, match="null byte"):
+        MACHINE.make_folder("/tmp/a\0b", mode=0o700)
+    assert not MACHINE.has_folder("/tmp/a\0b")
+
+
 def test_file_in_the_way_of_a_folder_is_an_error_with_a_hint(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
     with pytest.raises(GarboardError, match="cannot make the folder") as caught:

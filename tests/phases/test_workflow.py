@@ -124,7 +124,7 @@ def test_failure_names_its_phase() -> None:
 
 
 def test_tree_shows_neither_hidden_phases_nor_all() -> None:
-    assert tree_text(TREE) == "a     a\nb     b\n  /c    c\n  /d    d\nlate  late\ne     e\n"
+    assert tree_text(TREE) == "a     a\nb     b\n  /c  c\n  /d  d\nlate  late\ne     e\n"
 
 
 @settings(max_examples=50, deadline=None)

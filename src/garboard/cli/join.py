@@ -50,5 +50,5 @@ join = WorkflowGroup[JoinContext](
     takes="api-server-endpoint",
     summary="Add this machine to a cluster.",
     epilog="Example: garboard join 192.0.2.10:6443 --token abcdef.0123456789abcdef "
-    "--discovery-token-ca-cert-hash sha256:… --dry-run",
+    "--discovery-token-unsafe-skip-ca-verification --dry-run",
 )

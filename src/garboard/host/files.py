@@ -14,6 +14,9 @@ from garboard.errors import BadDocument, GarboardError
 # Nothing a person writes for a cluster comes near this; what does is a mistake (a core dump, an image, a device).
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 
+# A path can hold what no file system takes, such as a NUL byte; Python then has no OSError but a ValueError.
+_ERRORS = (OSError, ValueError)
+
 
 def read_file(path: str | Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
     """Return the bytes of `path` (`-` is stdin); anything but a readable file of at most `limit` bytes is refused."""
@@ -51,6 +54,17 @@ def _read_regular(path: Path, limit: int) -> bytes:
         return handle.read(limit + 1)
 
 
+def read_if_there(path: str | Path) -> bytes | None:
+    """Return the bytes of `path`, or None where there is no such file; one that cannot be read is refused."""
+    try:
+        Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except _ERRORS:
+        pass  # the read below fails with the reason
+    return read_file(path)
+
+
 def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> None:
     """Put `data` at `path` in one move: a reader sees the old file or the new one, also after a power cut.
 
@@ -59,9 +73,9 @@ def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> Non
     target = Path(path)
     try:
         _replace(target, data, mode)
-    except OSError as error:
+    except _ERRORS as error:
         raise GarboardError(
-            f"cannot write {target}: {error.strerror or error}",
+            f"cannot write {target}: {_reason(error)}",
             hint="nothing was changed; check the folder, its permissions and the free space",
             error_class="unwritable",
         ) from error
@@ -102,9 +116,9 @@ def make_folder(path: str | Path, *, mode: int = 0o777) -> None:
     """Make a folder with its parents; every one that is missing gets `mode`, as far as the umask lets it."""
     try:
         _make_folders(Path(path), mode)
-    except OSError as error:
+    except _ERRORS as error:
         raise GarboardError(
-            f"cannot make the folder {path}: {error.strerror or error}",
+            f"cannot make the folder {path}: {_reason(error)}",
             hint="check its parent and the permissions there",
             error_class="unwritable",
         ) from error
@@ -114,7 +128,7 @@ def is_folder(path: str | Path) -> bool:
     """Say whether `path` is a folder, or a link to one; what cannot be looked at is none."""
     try:
         return Path(path).is_dir()
-    except OSError:
+    except _ERRORS:
         return False
 
 
@@ -130,7 +144,7 @@ def file_owner(path: str | Path) -> tuple[int, int, int] | None:
     """Return user, group and mode of a file, or None where there is no file."""
     try:
         found = Path(path).stat()
-    except OSError:
+    except _ERRORS:
         return None
     return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
 
@@ -143,9 +157,9 @@ def change_owner(path: str | Path, *, uid: int, gid: int, mode: int | None) -> N
             os.lchown(each, uid, gid)
         if mode is not None:
             target.chmod(mode)
-    except OSError as error:
+    except _ERRORS as error:
         raise GarboardError(
-            f"cannot give {target} to {uid}:{gid}: {error.strerror or error}",
+            f"cannot give {target} to {uid}:{gid}: {_reason(error)}",
             hint="only root may give files away",
             error_class="unwritable",
         ) from error
@@ -165,7 +179,7 @@ def list_tree(folder: str | Path) -> list[str]:
         return sorted(path.relative_to(root).as_posix() for path in _walk(root))
     except OSError as error:
         raise GarboardError(
-            f"cannot list {error.filename or root}: {error.strerror or error}",
+            f"cannot list {error.filename or root}: {_reason(error)}",
             hint="check the permissions of the directory",
             error_class="unreadable",
         ) from error
@@ -178,3 +192,7 @@ def _walk(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root, onerror=fail):
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         yield from (Path(folder) / name for name in (*links, *files))
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

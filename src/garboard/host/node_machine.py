@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from garboard.host.files import change_owner, file_owner, make_folder, read_file, write_file
+from garboard.host.files import change_owner, file_owner, is_folder, make_folder, read_if_there, write_file
 from garboard.host.folder import HostFolder
 from garboard.host.service_manager import ServiceManager
 
@@ -15,10 +15,10 @@ class NodeMachine:
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, or None where there is no file."""
-        return read_file(path) if Path(path).exists() else None
+        return read_if_there(path)
 
     def has_folder(self, path: str) -> bool:
-        return Path(path).is_dir()
+        return is_folder(path)
 
     def folder(self, path: str) -> HostFolder:
         return HostFolder(path)
@@ -43,4 +43,4 @@ class NodeMachine:
         """Replace a file in one move; new ones get `new_mode`, their folders `folder_mode`, others keep their own."""
         target = Path(path)
         make_folder(target.parent, mode=folder_mode)
-        write_file(target, data, mode=None if target.exists() else new_mode)
+        write_file(target, data, mode=new_mode if file_owner(target) is None else None)

@@ -28,6 +28,7 @@ class Phase(Generic[ContextT]):
 
     name: str
     summary: str
+    details: str = ""  # what its help says, where that is more
     plan: Callable[[ContextT], Iterable[Step | Note]] | None = None
     run_if: Callable[[ContextT], bool] | None = None
     aliases: tuple[str, ...] = ()
@@ -134,4 +135,4 @@ def tree_text(phases: Iterable[Phase[ContextT]]) -> str:
     names = [f"{'  ' * each.depth}{'/' if each.depth else ''}{each.phase.name}" for each in shown]
     width = max(map(len, names), default=0)
     rows = zip(names, shown, strict=True)
-    return "".join(f"{name:<{width}}  {'  ' * each.depth}{each.phase.summary}\n" for name, each in rows)
+    return "".join(f"{name:<{width}}  {each.phase.summary}\n" for name, each in rows)

@@ -6,6 +6,7 @@ from typing import Generic
 
 import click
 
+from garboard.cli.lazy import example_lines
 from garboard.cli.output import OutputFormat
 from garboard.phases.flags import OWN_FLAGS, Flag, FlagValue, GivenFlags
 from garboard.phases.workflow import ContextT, Phase, tree_text
@@ -53,9 +54,12 @@ class PhaseGroup(click.Group, Generic[ContextT]):
         self.workflow = workflow
         self.shown = {child.name: child for child in children if not child.is_hidden}
         self.prefix = f"{path}/" if path else ""
-        example = f"Example: garboard {workflow.name} phase certs all --config kubeadm.yaml --dry-run"
         summary = phase.summary if phase else f"Run a single phase of {workflow.name}"
-        super().__init__(name=phase.name if phase else "phase", help=f"{summary}.", epilog=example)
+        super().__init__(
+            name=phase.name if phase else "phase",
+            help=f"{summary}.",
+            epilog=_example(workflow.name, f"{self.prefix}{next(iter(self.shown))}", children[0]),
+        )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.shown)
@@ -78,15 +82,19 @@ def _phase_command(workflow: Workflow[ContextT], phase: Phase[ContextT], path: s
     params = workflow.options(phase.flags)
     if phase.takes:
         params.append(_argument(phase.takes))
-    words = path.replace("/", " ")
-    config = " --config kubeadm.yaml --dry-run" if "config" in phase.flags else ""
     return click.Command(
         phase.name,
         callback=lambda **_values: workflow.run(asked(only=path)),
         params=params,
-        help=f"{phase.summary}.",
-        epilog=f"Example: garboard {workflow.name} phase {words}{config}",
+        help=f"{phase.details or phase.summary}.",
+        epilog=_example(workflow.name, path, phase),
     )
+
+
+def _example(workflow: str, path: str, phase: Phase[ContextT]) -> str:
+    config = " --config kubeadm.yaml --dry-run" if "config" in phase.flags else ""
+    words = path.replace("/", " ")
+    return "\b\n" + example_lines(f"Example: garboard {workflow} phase {words}{config}")
 
 
 class WorkflowGroup(click.Group, Generic[ContextT]):
@@ -100,7 +108,7 @@ class WorkflowGroup(click.Group, Generic[ContextT]):
             params=workflow.options(flags),
             callback=self._run,
             help=f"{summary}\n\nThe phases, in their order:\n\n\b\n{tree_text(workflow.phases)}",
-            epilog=epilog,
+            epilog="\b\n" + example_lines(epilog),
             invoke_without_command=True,
             subcommand_metavar=f"[{takes.upper()}] | phase NAME…" if takes else "[phase NAME…]",
         )

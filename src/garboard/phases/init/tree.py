@@ -47,7 +47,13 @@ def _all(summary: str, *flags: str) -> Phase[InitContext]:
 
 def _certificate(spec: CertSpec) -> Phase[InitContext]:
     flags = (*_CERTS, *_API_SERVER_CERT) if spec.name == "apiserver" else _CERTS
-    return Phase(name=spec.name, summary=f"Generate the {spec.summary}", plan=plan_certificate(spec), flags=flags)
+    return Phase(
+        name=spec.name,
+        summary="Generate the authority and its key" if spec.is_ca else "Generate the certificate and its key",
+        details=f"Generate the {spec.summary}",
+        plan=plan_certificate(spec),
+        flags=flags,
+    )
 
 
 def _kubeconfig(spec: KubeconfigSpec) -> Phase[InitContext]:
@@ -58,7 +64,8 @@ def _kubeconfig(spec: KubeconfigSpec) -> Phase[InitContext]:
 def _component(phase: str, name: str, *flags: str) -> Phase[InitContext]:
     return Phase(
         name=phase,
-        summary=f"Generate the manifest of {name}",
+        summary=f"Generate {name}.yaml",
+        details=f"Generate the static Pod manifest of {name}",
         plan=plan_component(name),
         flags=(*_CONTROL_PLANE, *flags),
     )
@@ -72,7 +79,7 @@ CERTS: Phase[InitContext] = Phase(
         *map(_certificate, CERTIFICATES),
         Phase(
             name="sa",
-            summary="Generate the key that signs the tokens of service accounts",
+            summary="Generate the key that signs tokens",
             plan=plan_service_account,
             flags=_CERTS,
         ),
@@ -81,7 +88,7 @@ CERTS: Phase[InitContext] = Phase(
 
 KUBECONFIG: Phase[InitContext] = Phase(
     name="kubeconfig",
-    summary="Generate the kubeconfigs of the control plane and of its administrators",
+    summary="Generate kubeconfigs",
     children=(_all("Generate all kubeconfigs", *_KUBECONFIG, "node-name"), *map(_kubeconfig, KUBECONFIGS)),
 )
 
@@ -91,7 +98,7 @@ ETCD: Phase[InitContext] = Phase(
     children=(
         Phase(
             name="local",
-            summary="Generate the manifest of the node's own etcd member",
+            summary="Generate the manifest of this node's etcd",
             plan=plan_etcd,
             flags=(*_BASIC, "cert-dir", "image-repository", "patches"),
         ),
@@ -111,7 +118,7 @@ CONTROL_PLANE: Phase[InitContext] = Phase(
 
 UPLOAD_CONFIG: Phase[InitContext] = Phase(
     name="upload-config",
-    summary="Store the configurations of kubeadm and kubelet in ConfigMaps",
+    summary="Store the configuration in the cluster",
     aliases=("uploadconfig",),
     children=(
         _all("Store all configuration", *_UPLOAD_CONFIG),
@@ -132,12 +139,12 @@ UPLOAD_CONFIG: Phase[InitContext] = Phase(
 
 KUBELET_FINALIZE: Phase[InitContext] = Phase(
     name="kubelet-finalize",
-    summary="Change what the kubelet needed only for its start",
+    summary="Change what the kubelet needed to start",
     children=(
         _all("Run all kubelet-finalize phases", *_BASIC, "cert-dir"),
         Phase(
             name="enable-client-cert-rotation",
-            summary="Let the kubelet rotate its client certificate",
+            summary="Let the kubelet rotate its certificate",
             plan=not_built("waiting for the kubelet's own client certificate"),
             flags=(*_BASIC, "cert-dir"),
         ),
@@ -189,19 +196,19 @@ INIT: tuple[Phase[InitContext], ...] = (
     UPLOAD_CONFIG,
     Phase(
         name="upload-certs",
-        summary="Share the certificates with other control-plane nodes",
+        summary="Share the certificates with other nodes",
         plan=plan_upload_certs,
         flags=(*_BASIC, "certificate-key", "kubeconfig", "skip-certificate-key-print", "upload-certs"),
     ),
     Phase(
         name="mark-control-plane",
-        summary="Label and taint the node as a control-plane node",
+        summary="Label and taint the control-plane node",
         plan=not_built("changing the Node object"),
         flags=(*_BASIC, "node-name"),
     ),
     Phase(
         name="bootstrap-token",
-        summary="Make bootstrap tokens and what lets nodes join with them",
+        summary="Make bootstrap tokens and their rights",
         aliases=("bootstraptoken",),
         plan=plan_bootstrap_token,
         flags=(*_BASIC, "kubeconfig", "skip-token-print"),

@@ -50,7 +50,7 @@ CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
         ),
         Phase(
             name="download-certs",
-            summary="Fetch the certificates that control-plane nodes share",
+            summary="Fetch the shared certificates",
             plan=not_built("reading the Secret kubeadm-certs"),
             run_if=is_control_plane,
             flags=(*_BASIC, "certificate-key", "control-plane", *_DISCOVERY),
@@ -58,7 +58,7 @@ CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
         ),
         Phase(
             name="certs",
-            summary="Generate the certificates of the new control plane",
+            summary="Generate the certificates",
             plan=not_built("the cluster's configuration, which is in the cluster"),
             run_if=is_control_plane,
             flags=(*_BASIC, "apiserver-advertise-address", "control-plane", "node-name", *_DISCOVERY),
@@ -66,7 +66,7 @@ CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
         ),
         Phase(
             name="kubeconfig",
-            summary="Generate the kubeconfigs of the new control plane",
+            summary="Generate the kubeconfigs",
             plan=not_built("the cluster's configuration, which is in the cluster"),
             run_if=is_control_plane,
             flags=(*_BASIC, "certificate-key", "control-plane", *_DISCOVERY),
@@ -74,7 +74,7 @@ CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
         ),
         Phase(
             name="control-plane",
-            summary="Generate the manifests of the new control plane",
+            summary="Generate the manifests",
             plan=not_built("the cluster's configuration, which is in the cluster"),
             run_if=is_control_plane,
             flags=(*_BASIC, "apiserver-advertise-address", "apiserver-bind-port", "control-plane", "patches"),
@@ -101,7 +101,7 @@ CONTROL_PLANE_JOIN: Phase[JoinContext] = Phase(
         ),
         Phase(
             name="mark-control-plane",
-            summary="Label and taint the node as a control-plane node",
+            summary="Label and taint the control-plane node",
             plan=not_built("changing the Node object"),
             run_if=is_control_plane,
             flags=(*_BASIC, "control-plane", "node-name"),
@@ -112,7 +112,7 @@ CONTROL_PLANE_JOIN: Phase[JoinContext] = Phase(
 JOIN: tuple[Phase[JoinContext], ...] = (
     Phase(
         name="preflight",
-        summary="Check that the machine is ready and find the cluster",
+        summary="Check the machine and find the cluster",
         plan=not_built("the checks of the machine and finding the cluster"),
         flags=(
             *_BASIC, "apiserver-advertise-address", "apiserver-bind-port", "certificate-key", "control-plane",
@@ -123,7 +123,7 @@ JOIN: tuple[Phase[JoinContext], ...] = (
     CONTROL_PLANE_PREPARE,
     Phase(
         name="check-etcd",
-        summary="Check that etcd is well before a member is added",
+        summary="Check the health of etcd",
         plan=not_built("asking etcd for its health"),
         run_if=is_control_plane,
         is_hidden=True,
@@ -144,7 +144,7 @@ JOIN: tuple[Phase[JoinContext], ...] = (
     ),
     Phase(
         name="kubelet-wait-bootstrap",
-        summary="Wait until the kubelet has its own certificate",
+        summary="Wait for the kubelet's own certificate",
         plan=not_built("waiting for the kubelet"),
         run_if=has_local_mode,
         flags=(*_BASIC, "cri-socket"),
