@@ -183,9 +183,15 @@ def _with_patch_set(request: Request, schema: Schema, is_watched: bool) -> Outco
 
 
 def report(outcome: Outcome, request: Request) -> None:
-    """Tell on stderr which files were ignored and, in compat mode, nothing else."""
+    """Tell on stderr what a patch directory came to: the patches in the order applied, and the files ignored.
+
+    Findings that do not stop the run are told as warnings.
+    """
     for ignored in outcome.ignored:
         sys.stderr.write(f"[patches] ignored {ignored.shown}: {ignored.reason}\n")
+    if request.directory is not None:
+        for patch in (patch for each in outcome.documents for patch in each.applied.patches):
+            sys.stderr.write(f"[patches] applied {patch.label} ({patch.type})\n")
     for each in outcome.documents:
         for finding in each.applied.findings:
             if finding.severity is Severity.WARNING or request.compat:
