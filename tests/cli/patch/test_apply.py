@@ -1,5 +1,6 @@
 """`patch apply` beside kubectl and kubeadm where the shared vectors are silent (facts from running both)."""
 
+import io
 import json
 from pathlib import Path
 
@@ -118,3 +119,24 @@ def test_order_of_layers_and_documents_is_told(tmp_path: Path, capsys: pytest.Ca
         "[patches] applied role/worker/kube-scheduler+merge.yaml (merge)",
         "[patches] applied node/n1/kube-scheduler.yaml (strategic)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "patch"),
+    [
+        ("merge", "spec: {priority: 7}"),
+        ("strategic", "spec: {priority: 7}"),
+        ("json", "[{op: add, path: /spec/priority, value: 7}]"),
+    ],
+)
+def test_patch_is_read_from_stdin(
+    type_: str, patch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(patch.encode())))
+    assert Folder(tmp_path, POD).apply_with("--patch-file", "-", "--type", type_) == 0
+    assert "priority: 7" in capsys.readouterr().out
+
+
+def test_stdin_is_not_read_for_two_purposes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["patch", "apply", "-f", "-", "--patch-file", "-"]) == 2
+    assert capsys.readouterr().err.startswith("error[usage]: stdin")
