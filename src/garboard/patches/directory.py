@@ -46,7 +46,6 @@ class PatchSet:
 
     patches: tuple[TargetedPatch, ...] = ()
     ignored: tuple[IgnoredFile, ...] = ()
-    files: tuple[str, ...] = ()
 
     def for_target(self, target: Target) -> tuple[Patch, ...]:
         return tuple(each.patch for each in self.patches if each.target == target)
@@ -64,7 +63,6 @@ def read_directory(files: Sequence[PatchFile], schema: Schema, *, with_args: boo
     """
     patches: list[TargetedPatch] = []
     ignored: list[IgnoredFile] = []
-    names: list[str] = []
     for file in walk_order(files):
         meaning = parse_file_name(file, schema, with_args=with_args)
         if isinstance(meaning, IgnoredFile):
@@ -75,9 +73,8 @@ def read_directory(files: Sequence[PatchFile], schema: Schema, *, with_args: boo
             ignored.append(IgnoredFile(file.shown, "the file is empty"))
             continue
         target, type_ = meaning
-        names.append(file.shown)
         patches += [TargetedPatch(target, patch) for patch in read_patch_file(file.shown, data, type_)]
-    return PatchSet(tuple(patches), tuple(ignored), tuple(names))
+    return PatchSet(tuple(patches), tuple(ignored))
 
 
 def read_patch_file(shown: str, data: bytes, type_: PatchType) -> list[Patch]:

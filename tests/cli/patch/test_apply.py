@@ -1,5 +1,6 @@
 """`patch apply` beside kubectl and kubeadm where the shared vectors are silent (facts from running both)."""
 
+import io
 import json
 from pathlib import Path
 
@@ -19,14 +20,14 @@ class Folder:
 
     def apply(self, patch: str, *options: str) -> int:
         (self.path / "patch.yaml").write_text(patch)
-        return self._run("--patch-file", str(self.path / "patch.yaml"), *options)
+        return self.apply_with("--patch-file", str(self.path / "patch.yaml"), *options)
 
     def apply_directory(self, patch: str, target: str = "kube-scheduler") -> int:
         (self.path / "patches").mkdir()
         (self.path / "patches" / f"{target}+merge.yaml").write_text(patch)
-        return self._run("--patches", str(self.path / "patches"), "--target", target)
+        return self.apply_with("--patches", str(self.path / "patches"), "--target", target)
 
-    def _run(self, *options: str) -> int:
+    def apply_with(self, *options: str) -> int:
         return run(["patch", "apply", "--compat", "-f", str(self.path / "original.yaml"), *options])
 
 
@@ -94,3 +95,48 @@ def test_addon_without_a_kind_is_what_its_target_says(
     deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: coredns}\n"
     assert Folder(tmp_path, deployment).apply_directory(patch, target="corednsdeployment") == 0
     assert capsys.readouterr().out.startswith("apiVersion: apps/v1\nkind: Deployment\n")
+
+
+def test_order_of_layers_and_documents_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Folder(tmp_path, POD)
+    patches = {
+        "garboard.yaml": "",
+        "node/n1/kube-scheduler.yaml": "spec: {priority: 4}\n",
+        "common/kube-scheduler.yaml": "spec: {priority: 1}\n---\nspec: {priority: 2}\n",
+        "role/worker/kube-scheduler+merge.yaml": "spec: {priority: 3}\n",
+        "role/control-plane/kube-scheduler.yaml": "spec: {priority: 5}\n",
+    }
+    for name, text in patches.items():
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_text(text)
+    layers = ["--patches", f"{tmp_path}/tree", "--target", "kube-scheduler", "--node", "n1", "--role", "worker"]
+    assert folder.apply_with(*layers) == 0
+    told = capsys.readouterr().err.replace(f"{tmp_path}/tree/", "").splitlines()
+    assert told == [
+        "[patches] ignored role/control-plane/kube-scheduler.yaml: the layer of another role than worker",
+        "[patches] applied common/kube-scheduler.yaml (strategic)",
+        "[patches] applied common/kube-scheduler.yaml#2 (strategic)",
+        "[patches] applied role/worker/kube-scheduler+merge.yaml (merge)",
+        "[patches] applied node/n1/kube-scheduler.yaml (strategic)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "patch"),
+    [
+        ("merge", "spec: {priority: 7}"),
+        ("strategic", "spec: {priority: 7}"),
+        ("json", "[{op: add, path: /spec/priority, value: 7}]"),
+    ],
+)
+def test_patch_is_read_from_stdin(
+    type_: str, patch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(patch.encode())))
+    assert Folder(tmp_path, POD).apply_with("--patch-file", "-", "--type", type_) == 0
+    assert "priority: 7" in capsys.readouterr().out
+
+
+def test_stdin_is_not_read_for_two_purposes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["patch", "apply", "-f", "-", "--patch-file", "-"]) == 2
+    assert capsys.readouterr().err.startswith("error[usage]: stdin")

@@ -148,12 +148,11 @@ def patch_files(directory: str) -> list[PatchFile]:
     return [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
 
 
-def read_single_patch(path: str, type_: PatchType, *, is_first_enough: bool) -> Patch:
-    """Read the patch of `--patch-file`; kubectl uses the first document, and so do we if that is enough."""
-    text = read_text(path)
-    patch = Patch.from_kubectl(Source(path, text), type_)
+def read_single_patch(source: Source, type_: PatchType, *, is_first_enough: bool) -> Patch:
+    """Return the patch of `--patch-file`; kubectl uses the first document, and so do we if that is enough."""
+    patch = Patch.from_kubectl(source, type_)
     if not is_first_enough:
-        refuse_second_document(text, source=path)
+        refuse_second_document(source.text, source=source.name)
     return patch
 
 

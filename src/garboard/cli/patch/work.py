@@ -33,6 +33,7 @@ from garboard.patches import (
     PatchChecks,
     PatchType,
     Severity,
+    Source,
     as_decoded,
     find_target,
     patch_object,
@@ -129,9 +130,12 @@ def patch_documents(request: Request, *, is_watched: bool | None = None) -> Outc
 def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outcome:
     assert request.patch_file is not None
     type_ = PatchType(request.type_.lower())
-    if type_ is PatchType.MERGE and read_text(request.patch_file).strip() in ("", "{}"):
+    if request.patch_file == "-" and "-" in request.originals:
+        raise BadUsage("stdin cannot be both the manifest and the patch", hint="name a file for one of them")
+    source = Source(request.patch_file, read_text(request.patch_file))
+    if type_ is PatchType.MERGE and source.text.strip() in ("", "{}"):
         return _converted(request)
-    patch = read_single_patch(request.patch_file, type_, is_first_enough=request.compat)
+    patch = read_single_patch(source, type_, is_first_enough=request.compat)
     documents = []
     checks = PatchChecks(schema)
     for original in read_many(request.originals):
@@ -183,9 +187,15 @@ def _with_patch_set(request: Request, schema: Schema, is_watched: bool) -> Outco
 
 
 def report(outcome: Outcome, request: Request) -> None:
-    """Tell on stderr which files were ignored and, in compat mode, nothing else."""
+    """Tell on stderr what a patch directory came to: the patches in the order applied, and the files ignored.
+
+    Findings that do not stop the run are told as warnings.
+    """
     for ignored in outcome.ignored:
         sys.stderr.write(f"[patches] ignored {ignored.shown}: {ignored.reason}\n")
+    if request.directory is not None:
+        for patch in (patch for each in outcome.documents for patch in each.applied.patches):
+            sys.stderr.write(f"[patches] applied {patch.label} ({patch.type})\n")
     for each in outcome.documents:
         for finding in each.applied.findings:
             if finding.severity is Severity.WARNING or request.compat:
