@@ -165,7 +165,7 @@ def garboard(*arguments: str) -> str:
 def up_and_down() -> dict[str, object]:
     """A cluster of two nodes with a crash and a partition in its life."""
     before = listing()
-    garboard("lab", "up", "--workers", "1")
+    garboard("lab", "up", "--control-planes", "1")
     during = differences(before, listing())
     garboard("lab", "partition", "cp1", "worker1")
     garboard("lab", "stop", "worker1")
@@ -177,7 +177,7 @@ def up_and_down() -> dict[str, object]:
 def supervisor_killed() -> dict[str, object]:
     """A lab whose supervisor dies: everything in the kernel goes with it, the rest with prune."""
     before = listing()
-    garboard("lab", "up", "--by", "none", "--workers", "1")
+    garboard("lab", "up", "--by", "none", "--control-planes", "1")
     (lab,) = json.loads(garboard("lab", "list", "-o", "json"))
     record = json.loads((lab_home() / "labs/lab/lab.json").read_text())
     os.kill(record["supervisor"]["pid"], signal.SIGKILL)
@@ -220,7 +220,7 @@ def up_killed(seed: str) -> dict[str, object]:
 
 
 def _kill_in_stage(begins: str, delay: float) -> None:
-    command = [GARBOARD, "lab", "up", "--workers", "1"]
+    command = [GARBOARD, "lab", "up", "--control-planes", "1"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr if begins else ():

@@ -118,3 +118,16 @@ def test_the_logs_of_services_and_pods_can_be_read(ha: LabUnderTest) -> None:
 def test_the_kubeconfig_works_from_the_machine_and_is_private(ha: LabUnderTest) -> None:
     assert ha.lab("kubeconfig").stdout.count("server: https://127.0.0.1:") == 1
     assert ha.files.kubeconfig.stat().st_mode & 0o777 == 0o600
+
+
+def test_without_workers_a_control_plane_takes_ordinary_pods(one_node: LabUnderTest, tmp_path: Path) -> None:
+    write_web_image(tmp_path / "web.tar")
+    one_node.lab("load", str(tmp_path / "web.tar"))
+    ordinary = (
+        pod("ordinary", "cp1", "sleep", "600").replace("  nodeName: cp1\n", "").replace("[{operator: Exists}]", "[]")
+    )
+    one_node.kubectl("apply", "-f", "-", stdin=ordinary)
+    try:
+        one_node.kubectl("wait", "--for=condition=Ready", "pod/ordinary", "--timeout=60s")
+    finally:
+        one_node.kubectl("delete", "pod/ordinary", "--now", check=False)

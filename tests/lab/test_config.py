@@ -36,9 +36,8 @@ def test_your_configuration_and_patches_end_up_in_the_cluster(labs_made: list[La
     (patches / "kubeletconfiguration+merge.yaml").write_text("maxPods: 43\n")
     lab = LabUnderTest("config")
     labs_made.append(lab)
-    lab.lab(
-        "up", "--kubernetes-version", "v1.36.4", "--config", str(tmp_path / "config.yaml"), "--patches", str(patches)
-    )
+    one_node = ["--control-planes", "1", "--workers", "0", "--kubernetes-version", "v1.36.4"]
+    lab.lab("up", *one_node, "--config", str(tmp_path / "config.yaml"), "--patches", str(patches))
     assert lab.kubectl("config", "view", "-o", "jsonpath={.clusters[0].name}") == "mine"
     assert (
         lab.kubectl("get", "node", "cp1", "-o", "jsonpath={.status.capacity.pods} {.status.nodeInfo.kubeletVersion}")

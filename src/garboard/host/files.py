@@ -98,10 +98,10 @@ def _permissions(target: Path) -> int:
         return 0o666 & ~umask
 
 
-def make_folder(path: str | Path) -> None:
-    """Make a folder with its parents; one that is there already is fine."""
+def make_folder(path: str | Path, *, mode: int = 0o777) -> None:
+    """Make a folder with its parents; every one that is missing gets `mode`, as far as the umask lets it."""
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
+        _make_folders(Path(path), mode)
     except OSError as error:
         raise GarboardError(
             f"cannot make the folder {path}: {error.strerror or error}",
@@ -116,6 +116,39 @@ def is_folder(path: str | Path) -> bool:
         return Path(path).is_dir()
     except OSError:
         return False
+
+
+def _make_folders(path: Path, mode: int) -> None:
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode, exist_ok=True)
+    if not path.is_dir():
+        path.mkdir()  # to fail with the reason
+
+
+def file_owner(path: str | Path) -> tuple[int, int, int] | None:
+    """Return user, group and mode of a file, or None where there is no file."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+
+
+def change_owner(path: str | Path, *, uid: int, gid: int, mode: int | None) -> None:
+    """Give a file away with that mode; without one, a folder and all below it."""
+    target = Path(path)
+    try:
+        for each in (target, *(target.rglob("*") if mode is None else ())):
+            os.lchown(each, uid, gid)
+        if mode is not None:
+            target.chmod(mode)
+    except OSError as error:
+        raise GarboardError(
+            f"cannot give {target} to {uid}:{gid}: {error.strerror or error}",
+            hint="only root may give files away",
+            error_class="unwritable",
+        ) from error
 
 
 def list_tree(folder: str | Path) -> list[str]:

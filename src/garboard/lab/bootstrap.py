@@ -51,13 +51,6 @@ class KubeadmBootstrap:
     yours: Documents
     report: Callable[[str], None]
 
-    def check(self) -> None:
-        """Render every document once, so that a conflict is found before anything is started."""
-        trial = ClusterSecrets("aaaaaa.aaaaaaaaaaaaaaaa", "0" * 64)
-        init_documents(self.lab, self.lab.nodes[0], trial, self.needs, self.yours)
-        for node in self.lab.nodes[1:]:
-            join_documents(self.lab, node, trial, self.yours)
-
     def run(self, port: int, timings: dict[str, float]) -> None:
         """Bring up the first control plane, join the others one after the other and the workers beside them."""
         shared = new_secrets()

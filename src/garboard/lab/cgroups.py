@@ -91,12 +91,16 @@ class LabGroups:
         return left
 
     def memory_bytes(self) -> int | None:
-        """The memory that the processes of the lab use, as the memory controller counts it."""
+        """The working set of the lab's processes, as the kubelet counts it: all but idle pages of files."""
         for hierarchy in self.hierarchies:
-            for name in ("memory.usage_in_bytes", "memory.current"):
-                file = self.group(hierarchy) / name
-                if file.exists():
-                    return int(file.read_text())
+            for name, inactive in (
+                ("memory.usage_in_bytes", "total_inactive_file"),
+                ("memory.current", "inactive_file"),
+            ):
+                group = self.group(hierarchy)
+                if (group / name).exists():
+                    fields = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+                    return int((group / name).read_text()) - int(fields.get(inactive, 0))
         return None
 
 

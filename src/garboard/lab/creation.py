@@ -11,7 +11,7 @@ from pathlib import Path
 from garboard.errors import BadUsage, GarboardError
 from garboard.lab.bootstrap import KubeadmBootstrap, measured
 from garboard.lab.control import SupervisorGone, ask
-from garboard.lab.kubeadm import PATCHES, Documents, Needs
+from garboard.lab.kubeadm import PATCHES, Documents, Needs, check_documents
 from garboard.lab.labs import Labs
 from garboard.lab.limits import Limits
 from garboard.lab.patches import merge_patches
@@ -46,6 +46,7 @@ def up(labs: Labs, order: Order) -> Record:
     with measured(timings, "preflight"):
         preflight.require()
         needs = find_needs(labs, preflight, order)
+        check_documents(order.lab, needs, order.yours)
     with measured(timings, "programs and images"):
         content = labs.node_content(order.lab, order.lab.version)
     record = _claim(labs, order.lab)
@@ -68,8 +69,6 @@ def _raise(
     with measured(timings, "supervisor"):
         record = _start_supervisor(labs, record)
     bootstrap = labs.bootstrap(record, needs, order.yours)
-    if is_cluster:
-        bootstrap.check()
     keep_order(labs, order, needs)
     labs.report(f"starting {len(order.lab.nodes)} nodes")
     with measured(timings, "nodes"):

@@ -80,6 +80,14 @@ def join_documents(lab: Lab, node: Node, secrets: ClusterSecrets, yours: Documen
     return _render({"JoinConfiguration": needed}, {"JoinConfiguration": defaults}, only)
 
 
+def check_documents(lab: Lab, needs: Needs, yours: Documents) -> None:
+    """Refuse documents that contradict what the lab needs, before anything is made."""
+    trial = ClusterSecrets("aaaaaa.aaaaaaaaaaaaaaaa", "0" * 64)
+    init_documents(lab, lab.nodes[0], trial, needs, yours)
+    for node in lab.nodes[1:]:
+        join_documents(lab, node, trial, yours)
+
+
 def cluster_needs(lab: Lab) -> dict[str, Json]:
     return {
         "kubernetesVersion": str(lab.version),

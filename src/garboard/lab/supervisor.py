@@ -72,7 +72,7 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ended.set)
         await self._ip(network.switch_commands())
-        # With forwarding on and nowhere to forward to, what leads out of the lab is refused at once instead of lost.
+        await self._must(["nft", "-f", "-"], network.refusal_rules())
         Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
         self._keep(self.proxy.check_forever())
         await loop.create_server(self.proxy.front, ENDPOINT_ADDRESS, API_PORT)
