@@ -7,7 +7,7 @@ from garboard.config import FixedFacts, Loaded, ReadOptions
 from garboard.config.load import ConfigFile
 from garboard.manifests import NodeHost
 from garboard.model.lifecycle import InitConfiguration
-from garboard.phases.context import InitContext, observe_init
+from garboard.phases.init.context import InitContext, observe_init
 from garboard.phases.patching import NodePatches
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)

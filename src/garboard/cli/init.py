@@ -15,9 +15,9 @@ from garboard.host.service_manager import service_manager
 from garboard.model import DEFAULT_VERSION
 from garboard.model.lifecycle import InitConfiguration
 from garboard.phases import plan_workflow, select
-from garboard.phases.context import InitContext, observe_init
 from garboard.phases.flags import GivenFlags
 from garboard.phases.init import INIT
+from garboard.phases.init.context import InitContext, observe_init
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
 from garboard.phases.init.skipping import with_disabled_addons
 

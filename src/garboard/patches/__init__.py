@@ -32,7 +32,15 @@ from garboard.patches.patch import Patch, PatchType, Source
 from garboard.patches.patcher import TargetPatcher
 from garboard.patches.run import patch_object, patch_target
 from garboard.patches.sarif import findings_as_sarif
-from garboard.patches.targets import Target, find_target, finish, instance_patch, target_of, targets_of
+from garboard.patches.targets import (
+    Target,
+    find_target,
+    finish,
+    instance_patch,
+    refuse_other_target,
+    target_of,
+    targets_of,
+)
 from garboard.patches.tree import MARKER, NodeFacts, read_patch_tree
 
 __all__ = [
@@ -90,6 +98,7 @@ __all__ = [
     "read_patch_set",
     "read_patch_tree",
     "refuse_errors",
+    "refuse_other_target",
     "show_path",
     "summary",
     "target_of",

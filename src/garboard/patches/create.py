@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from garboard.documents import Json, equal
 from garboard.errors import BadUsage, PatchFailed
 from garboard.patches.conflicts import has_conflict
+from garboard.patches.directives import DELETE_FROM_LIST, DIRECTIVE, RETAIN_KEYS, SET_ORDER
 from garboard.patches.lookup import Shape, element_shape, member_shape
 from garboard.patches.slots import Slots
-from garboard.patches.strategic import DELETE_FROM_LIST, RETAIN_KEYS, SET_ORDER, combine_patches
+from garboard.patches.strategic import combine_patches
 from garboard.patches.strategic_list import sorted_by_order
-from garboard.patches.taking import DIRECTIVE, copy_of
+from garboard.patches.taking import copy_of
 from garboard.patches.text import go_text
 from garboard.schema import StructType
 

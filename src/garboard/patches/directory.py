@@ -93,7 +93,7 @@ def parse_file_name(
     file: PatchFile, schema: Schema, *, with_args: bool = False
 ) -> tuple[Target, PatchType] | IgnoredFile:
     """Return what a file name means; an unknown type after `+` is an error for the whole directory."""
-    if not re.search(r".+\.(json|yaml)$", file.name):
+    if not re.search(r".+\.(json|yaml)\Z", file.name):
         return IgnoredFile(file.shown, "the file extension must be one of [json yaml]")
     targets = {target.name: target for target in targets_of(schema.version)}
     types = "json|merge|strategic|args" if with_args else "json|merge|strategic"

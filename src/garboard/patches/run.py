@@ -8,8 +8,7 @@ from garboard.errors import BadDocument, PatchFailed
 from garboard.patches.apply import Applied, apply_patches, apply_watched
 from garboard.patches.check import COMPONENTS, PatchChecks
 from garboard.patches.findings import refuse_errors
-from garboard.patches.numbers import as_decoded
-from garboard.patches.patch import Patch, PatchType
+from garboard.patches.patch import Patch
 from garboard.patches.taking import copy_of
 from garboard.patches.targets import Target, finish, instance_patch
 from garboard.schema import Schema, StructType
@@ -44,8 +43,6 @@ def patch_target(
     original: Json, patches: Sequence[Patch], target: Target, schema: Schema, *, is_watched: bool
 ) -> Applied:
     """Apply a target's patches and do what kubeadm does with the outcome; `original` is taken over."""
-    if any(patch.type is PatchType.STRATEGIC for patch in patches):
-        original = as_decoded(original)
     unpatched = copy_of(original)
     own = instance_patch(original, target)
     applied = patch_object(

@@ -1,13 +1,14 @@
 """Strategic merge of lists: by merge key, as a set of scalars, and the order of the outcome."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import PatchFailed
+from garboard.patches.directives import DIRECTIVE
 from garboard.patches.lookup import Shape
 from garboard.patches.slots import Slots
-from garboard.patches.taking import DIRECTIVE, Taker
+from garboard.patches.taking import Taker
 from garboard.patches.trace import ABSENT, Item
 from garboard.schema import StructType, suggest
 
@@ -108,9 +109,7 @@ def _check_order_elements(order: list[Json], key: str, at: DocumentPath) -> None
 
 
 def _directive(element: Json, at: DocumentPath) -> Json:
-    if not isinstance(element, dict):
-        raise PatchFailed("the elements of this list must be maps", error_class="element-types", at=at)
-    return element.get(DIRECTIVE)
+    return _as_map(element, at).get(DIRECTIVE)
 
 
 def _same_key(element: Json, other: Json, key: str, at: DocumentPath) -> bool:
@@ -264,20 +263,13 @@ def _note_replaced(run: Run, original: list[Json], fresh: list[Json], key: str, 
 def _partition(merged: list[Json], by: list[Json], key: str, at: DocumentPath) -> tuple[list[Json], list[Json]]:
     """Split `merged` into the elements that `by` names and the rest."""
     if key:
-        named = {_identity(element[key], at) for element in _maps(by, at) if key in element}
+        named = {_identity(element[key], at) for element in (_as_map(each, at) for each in by) if key in element}
         is_named = [_key_identity(element, key, at) in named for element in merged]
     else:
         named = {_identity(element, at) for element in by}
         is_named = [_identity(element, at) in named for element in merged]
     mine = [element for element, is_mine in zip(merged, is_named, strict=True) if is_mine]
     return mine, [element for element, is_mine in zip(merged, is_named, strict=True) if not is_mine]
-
-
-def _maps(elements: list[Json], at: DocumentPath) -> Iterable[Mapping[str, Json]]:
-    for element in elements:
-        if not isinstance(element, dict):
-            raise PatchFailed("the elements of this list must be maps", error_class="element-types", at=at)
-        yield element
 
 
 def _weave(
@@ -345,11 +337,16 @@ def _element_identity(element: Json, key: str, kind: type, at: DocumentPath) -> 
 
 
 def _key_identity(element: Json, key: str, at: DocumentPath) -> Identity:
+    members = _as_map(element, at)
+    if key not in members:
+        raise PatchFailed(f"an element has no {key!r}, the merge key of this list", error_class="no-merge-key", at=at)
+    return _identity(members[key], at)
+
+
+def _as_map(element: Json, at: DocumentPath) -> dict[str, Json]:
     if not isinstance(element, dict):
         raise PatchFailed("the elements of this list must be maps", error_class="element-types", at=at)
-    if key not in element:
-        raise PatchFailed(f"an element has no {key!r}, the merge key of this list", error_class="no-merge-key", at=at)
-    return _identity(element[key], at)
+    return element
 
 
 def _identity(value: Json, at: DocumentPath) -> Identity:

@@ -109,11 +109,15 @@ def read_one(path: str, *, as_yaml: bool = False, is_first_enough: bool = False)
 
 
 def read_many(paths: Sequence[str]) -> Iterator[Original]:
-    """Yield every document of files, folders and streams."""
+    """Yield every document of files, folders and streams; paths that hold none at all are refused."""
+    is_empty = True
     for path in paths:
         for file in _files_of(path):
             for document in read_stream(read_file(file), source=file):
+                is_empty = False
                 yield Original(Source(file, document.text, document.line), as_decoded(document.value))
+    if paths and is_empty:
+        raise BadDocument(f"{', '.join(paths)} holds no document", hint="name a file with at least one manifest")
 
 
 def _files_of(path: str) -> Iterator[str]:
@@ -153,27 +157,22 @@ def read_single_patch(path: str, type_: PatchType, *, is_first_enough: bool) -> 
     return patch
 
 
-# kubectl's scheme has no types for these, so it cannot merge them on its own.
-UNKNOWN_TO_KUBECTL = ("apiextensions.k8s.io",)
+# kubectl's scheme has no types for this group, so it cannot merge its kinds on its own.
+UNKNOWN_TO_KUBECTL = "apiextensions.k8s.io"
 
 
 def shape_for(
     schema: Schema, kind: str, document: Json, *, is_required: bool = False, is_compat: bool = False
 ) -> StructType | None:
     """Return the type that a document is merged by: the one named, or the one it names itself."""
-    found = None
     try:
-        if kind:
-            known = schema.find_kind(kind)
-            found = None if is_compat and known.group in UNKNOWN_TO_KUBECTL else known.type
-        elif isinstance(document, dict):
-            api_version, name = document.get("apiVersion"), document.get("kind")
-            found = (
-                schema.type_of(api_version, name) if isinstance(api_version, str) and isinstance(name, str) else None
-            )
+        api_version, found = _named_type(schema, kind) if kind else _own_type(schema, document)
     except InvalidValue as error:
         if is_required:
             raise PatchFailed(error.message, error_class="unsupported-kind", hint=error.hint) from error
+        return None
+    if is_compat and api_version.startswith(f"{UNKNOWN_TO_KUBECTL}/"):
+        found = None
     if found is None and is_required:
         raise PatchFailed(
             f"a strategic patch needs a kind whose fields are known, and {_kind_shown(document)} is not one",
@@ -181,6 +180,19 @@ def shape_for(
             hint="use a merge or JSON patch for custom resources, or name a built-in type with --kind",
         )
     return found
+
+
+def _named_type(schema: Schema, kind: str) -> tuple[str, StructType]:
+    known = schema.find_kind(kind)
+    return known.api_version, known.type
+
+
+def _own_type(schema: Schema, document: Json) -> tuple[str, StructType | None]:
+    members = document if isinstance(document, dict) else {}
+    api_version, name = members.get("apiVersion"), members.get("kind")
+    if not isinstance(api_version, str) or not isinstance(name, str):
+        return "", None
+    return api_version, schema.type_of(api_version, name)
 
 
 def _kind_shown(document: Json) -> str:

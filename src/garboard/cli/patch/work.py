@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,11 +33,13 @@ from garboard.patches import (
     PatchChecks,
     PatchType,
     Severity,
+    as_decoded,
     find_target,
     patch_object,
     patch_target,
     read_patch_set,
     refuse_errors,
+    refuse_other_target,
     unmatched,
     unused_entry,
 )
@@ -136,7 +138,7 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
         is_strategic = type_ is PatchType.STRATEGIC
         shape = shape_for(schema, request.kind, original.value, is_required=is_strategic, is_compat=request.compat)
         applied = patch_object(original.value, [patch], shape, is_watched=is_watched, checks=checks)
-        documents.append(Patched(original, applied))
+        documents.append(Patched(original, replace(applied, document=as_decoded(applied.document))))
     return Outcome(tuple(documents))
 
 
@@ -153,6 +155,7 @@ def _with_directory(request: Request, schema: Schema, is_watched: bool) -> Outco
         )
     target = find_target(request.target, request.version)
     original = read_one(only(request.originals), as_yaml=True)
+    refuse_other_target(original.value, target, request.version, source=original.source.name)
     patch_set = read_patches(request.directory, schema, request.facts)
     applied = patch_target(original.value, patch_set.for_target(target), target, schema, is_watched=is_watched)
     return Outcome((Patched(original, applied),), patch_set.ignored)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from garboard.engine import Note, Step
-from garboard.phases.context import InitContext
 from garboard.phases.deciding import steps_for
+from garboard.phases.init.context import InitContext
 from garboard.phases.issuing import KubeconfigRequest
 from garboard.pki import KubeconfigSpec
 from garboard.pki.credentials import decide_kubeconfig

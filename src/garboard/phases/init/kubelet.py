@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from garboard.engine import ControlService, Note, Step
 from garboard.manifests.kubelet import kubelet_files
-from garboard.phases.context import InitContext
+from garboard.phases.init.context import InitContext
 
 KUBELET = "kubelet"
 _NO_MANAGER = "No supported init system detected, won't make sure the kubelet is running properly."

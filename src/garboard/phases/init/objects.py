@@ -11,7 +11,7 @@ from garboard.manifests.coredns import coredns_objects
 from garboard.manifests.kube_proxy import control_plane_url, kube_proxy_objects
 from garboard.manifests.kubelet import CONFIG_FILE, with_resolv_conf
 from garboard.manifests.uploaded import as_uploaded, kubeadm_config_objects, kubelet_config_objects
-from garboard.phases.context import InitContext
+from garboard.phases.init.context import InitContext
 from garboard.phases.patching import PatchRun
 from garboard.pki.issue import certificate_pem
 

@@ -12,7 +12,7 @@ from garboard.manifests.rootless import Ownership, ownerships
 from garboard.manifests.rootless_users import plan_users
 from garboard.manifests.static_pods import control_plane_pod, etcd_pod, static_pod_file
 from garboard.model.component import LocalEtcd
-from garboard.phases.context import InitContext
+from garboard.phases.init.context import InitContext
 
 _ETCD_DATA_MODE = 0o700
 _PASSWD, _GROUP, _LOGIN_DEFS = "/etc/passwd", "/etc/group", "/etc/login.defs"
