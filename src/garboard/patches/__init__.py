@@ -27,7 +27,7 @@ from garboard.patches.lint_report import count_errors, findings_as_json, finding
 from garboard.patches.lint_tree import lint_tree, unreadable
 from garboard.patches.numbers import as_decoded
 from garboard.patches.objects import Entry, ObjectPatches, read_patch_set, unmatched
-from garboard.patches.origin import Event, History, Origin, Origins
+from garboard.patches.origin import Base, Event, History, Origin, OriginKind, Origins, TextBase
 from garboard.patches.patch import Patch, PatchType, Source
 from garboard.patches.patcher import TargetPatcher
 from garboard.patches.run import patch_object, patch_target
@@ -46,6 +46,7 @@ from garboard.patches.tree import MARKER, NodeFacts, read_patch_tree
 __all__ = [
     "MARKER",
     "Applied",
+    "Base",
     "CompiledFile",
     "Entry",
     "Event",
@@ -56,6 +57,7 @@ __all__ = [
     "NodeFacts",
     "ObjectPatches",
     "Origin",
+    "OriginKind",
     "Origins",
     "Patch",
     "PatchChecks",
@@ -69,6 +71,7 @@ __all__ = [
     "Target",
     "TargetPatcher",
     "TargetedPatch",
+    "TextBase",
     "apply_patches",
     "apply_watched",
     "as_decoded",
