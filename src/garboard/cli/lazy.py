@@ -69,8 +69,8 @@ def _keep_examples(command: click.Command) -> None:
 
 
 def kept_example(text: str) -> str:
-    """Return a long command as lines that a shell reads as one, broken before options, and marked for click to keep."""
-    first, *options = re.split(r" (?=--?[a-z])", text)
+    """Return a long command as lines that a shell reads as one, broken before options and quotes, and marked for click to keep."""
+    first, *options = re.split(r" (?=--?[a-z]|')", text)
     lines = [first]
     for option in options:
         # Two for the backslash that a line gets when another one follows.
