@@ -69,7 +69,7 @@ def _keep_examples(command: click.Command) -> None:
 
 
 def kept_example(text: str) -> str:
-    """Return a long command as lines that a shell reads as one, broken before options and quotes, and marked for click to keep."""
+    """Return a long command as lines that a shell reads as one, broken before options and quotes; click keeps them."""
     first, *options = re.split(r" (?=--?[a-z]|')", text)
     lines = [first]
     for option in options:
