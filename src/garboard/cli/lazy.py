@@ -27,7 +27,19 @@ class LazyCommand:
         return command
 
 
-class LazyGroup(click.Group):
+class SuggestingGroup(click.Group):
+    """A group that answers a misspelt command with the near ones, however it finds its commands."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            raise click.NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
+
+
+class LazyGroup(SuggestingGroup):
     """A group whose commands are a table; listing them imports none of them."""
 
     def __init__(self, *args: Any, lazy: Mapping[str, LazyCommand], **kwargs: Any) -> None:
@@ -42,13 +54,6 @@ class LazyGroup(click.Group):
         entry = self.lazy.get(cmd_name)
         return entry.load() if entry else None
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.lazy and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.NoSuchCommand(args[0], possibilities=self.lazy, ctx=ctx)
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self.lazy.items()])
@@ -57,15 +62,15 @@ class LazyGroup(click.Group):
 def _keep_examples(command: click.Command) -> None:
     """Have the examples below the help text printed line by line: click would break them where no shell can."""
     if command.epilog and not command.epilog.startswith("\b"):
-        command.epilog = "\b\n" + example_lines(command.epilog)
+        command.epilog = kept_example(command.epilog)
     if isinstance(command, click.Group):
         for each in command.commands.values():
             _keep_examples(each)
 
 
-def example_lines(text: str) -> str:
-    """Return a long command as lines that a shell reads as one, broken before options."""
-    first, *options = re.split(r" (?=--?[a-z])", text)
+def kept_example(text: str) -> str:
+    """Return a long command as lines that a shell reads as one, broken before options and quotes; click keeps them."""
+    first, *options = re.split(r" (?=--?[a-z]|')", text)
     lines = [first]
     for option in options:
         # Two for the backslash that a line gets when another one follows.
@@ -73,4 +78,4 @@ def example_lines(text: str) -> str:
             lines.append(f"    {option}")
         else:
             lines[-1] += f" {option}"
-    return " \\\n".join(lines)
+    return "\b\n" + " \\\n".join(lines)

@@ -6,6 +6,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from garboard.engine import Note, Plan, Step
 from garboard.errors import BadUsage, GarboardError
+from garboard.schema import suggest
 
 
 class PlanningContext(Protocol):
@@ -85,8 +86,10 @@ def _is_within(path: str, name: str) -> bool:
 
 def _named(by_path: dict[str, Placed[ContextT]], name: str) -> Placed[ContextT]:
     if name not in by_path:
-        shown = ", ".join(path for path, each in by_path.items() if not each.phase.runs_siblings)
-        raise BadUsage(f"invalid phase name: {name}", hint=f"the phases are {shown}", error_class="unknown-phase")
+        known = [path for path, each in by_path.items() if not each.phase.runs_siblings]
+        near = suggest(name, known)
+        hint = f"did you mean {near!r}?" if near else f"the phases are {', '.join(known)}"
+        raise BadUsage(f"invalid phase name: {name}", hint=hint, error_class="unknown-phase")
     return by_path[name]
 
 

@@ -6,7 +6,7 @@ from typing import Generic
 
 import click
 
-from garboard.cli.lazy import example_lines
+from garboard.cli.lazy import SuggestingGroup, kept_example
 from garboard.cli.output import OutputFormat
 from garboard.phases.flags import OWN_FLAGS, Flag, FlagValue, GivenFlags
 from garboard.phases.workflow import ContextT, Phase, tree_text
@@ -46,7 +46,7 @@ class Workflow(Generic[ContextT]):
         return options
 
 
-class PhaseGroup(click.Group, Generic[ContextT]):
+class PhaseGroup(SuggestingGroup, Generic[ContextT]):
     """Sub-commands for phases, made when they are asked for."""
 
     def __init__(self, workflow: Workflow[ContextT], phase: Phase[ContextT] | None = None, path: str = "") -> None:
@@ -54,11 +54,12 @@ class PhaseGroup(click.Group, Generic[ContextT]):
         self.workflow = workflow
         self.shown = {child.name: child for child in children if not child.is_hidden}
         self.prefix = f"{path}/" if path else ""
+        example = _example(workflow, next(iter(self.shown.values())), f"{self.prefix}{next(iter(self.shown))}")
         summary = phase.summary if phase else f"Run a single phase of {workflow.name}"
         super().__init__(
             name=phase.name if phase else "phase",
             help=f"{summary}.",
-            epilog=_example(workflow.name, f"{self.prefix}{next(iter(self.shown))}", children[0]),
+            epilog=example,
         )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -87,14 +88,17 @@ def _phase_command(workflow: Workflow[ContextT], phase: Phase[ContextT], path: s
         callback=lambda **_values: workflow.run(asked(only=path)),
         params=params,
         help=f"{phase.details or phase.summary}.",
-        epilog=_example(workflow.name, path, phase),
+        epilog=_example(workflow, phase, path),
     )
 
 
-def _example(workflow: str, path: str, phase: Phase[ContextT]) -> str:
+def _example(workflow: Workflow[ContextT], phase: Phase[ContextT], path: str) -> str:
+    """Return a command that runs a phase, or the first one below it."""
+    while phase.children:
+        phase = next(child for child in phase.children if not child.is_hidden)
+        path += f"/{phase.name}"
     config = " --config kubeadm.yaml --dry-run" if "config" in phase.flags else ""
-    words = path.replace("/", " ")
-    return "\b\n" + example_lines(f"Example: garboard {workflow} phase {words}{config}")
+    return kept_example(f"Example: garboard {workflow.name} phase {path.replace('/', ' ')}{config}")
 
 
 class WorkflowGroup(click.Group, Generic[ContextT]):
@@ -108,7 +112,7 @@ class WorkflowGroup(click.Group, Generic[ContextT]):
             params=workflow.options(flags),
             callback=self._run,
             help=f"{summary}\n\nThe phases, in their order:\n\n\b\n{tree_text(workflow.phases)}",
-            epilog="\b\n" + example_lines(epilog),
+            epilog=kept_example(epilog),
             invoke_without_command=True,
             subcommand_metavar=f"[{takes.upper()}] | phase NAME…" if takes else "[phase NAME…]",
         )
