@@ -1,7 +1,7 @@
 """Strategic merge: a patch map into a document map, as the API machinery of Kubernetes does it.
 
-The rules, accidents included, are those of `k8s.io/apimachinery/pkg/util/strategicpatch`, told in docs/patches.md.
-Lists are in `strategic_list`. The document is changed in place, the patch never is.
+The rules, accidents included, are those of `k8s.io/apimachinery/pkg/util/strategicpatch`; docs/patches.md
+tells them in short. Lists are in `strategic_list`. The document is changed in place, the patch never is.
 """
 
 from collections.abc import Iterable
