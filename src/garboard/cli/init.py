@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from garboard.cli.config.inputs import open_config, show_warnings
+from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, show_objects, show_plan
@@ -17,7 +18,7 @@ from garboard.model.lifecycle import InitConfiguration
 from garboard.phases import plan_workflow, select
 from garboard.phases.flags import GivenFlags
 from garboard.phases.init import INIT
-from garboard.phases.init.context import InitContext, observe_init
+from garboard.phases.init.context import ADMIN_CONF, InitContext, observe_init
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
 from garboard.phases.init.skipping import with_disabled_addons
 
@@ -31,6 +32,9 @@ def run_init(asked: Asked) -> None:
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(INIT, only=asked.only, skip=() if asked.only else skip)
     machine = NodeMachine(service_manager())
+    is_only_shown = any(map(asked.flags.switch, ("print-manifest", "dry-run"))) or config.dry_run
+    local_server = f"https://{config.local_api_endpoint.host_port}"
+    cluster = NodeCluster(machine, asked.flags.text("kubeconfig") or ADMIN_CONF, local_server)
     context, warnings = observe_init(
         replace(loaded, config=config),
         host=node_host(machine),
@@ -39,15 +43,17 @@ def run_init(asked: Asked) -> None:
         kubeconfig_dir=asked.flags.text("kubeconfig-dir") or "/etc/kubernetes",
         now=datetime.now(UTC),
         uploads_certs=asked.flags.switch("upload-certs"),
+        kubeconfig=cluster.kubeconfig,
+        cluster=None if is_only_shown else cluster,
     )
     show_warnings(warnings)
     plan = plan_workflow(selected, context)
     if asked.flags.switch("print-manifest"):
         show_objects(plan)
-    elif asked.flags.switch("dry-run") or config.dry_run:
+    elif is_only_shown:
         show_plan(plan, asked.output)
     else:
-        carry_out(plan, machine)
+        carry_out(plan, machine, cluster)
 
 
 def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:

@@ -74,7 +74,10 @@ class Filling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutObject:
-    """An object of the API server as it shall be; `namespace` is empty for one of the whole cluster."""
+    """An object of the API server as it shall be; `namespace` is empty for one of the whole cluster.
+
+    One that exists is replaced, or with `keeps_other_data` only gets the keys of `data` that are given here.
+    """
 
     api_version: str
     kind: str
@@ -83,6 +86,7 @@ class PutObject:
     content: Json = field(repr=False)
     is_secret: bool = False
     fillings: tuple[Filling, ...] = ()
+    keeps_other_data: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,12 @@ def corefile_object(cluster: ClusterConfiguration) -> ClusterObject:
     )
 
 
+def is_own_corefile(text: str) -> bool:
+    """Whether a Corefile is the one that is made here, for whatever domain."""
+    domain = re.search(r"kubernetes (\S+) in-addr", text)
+    return domain is not None and text == _COREFILE.replace("DOMAIN", domain[1])
+
+
 def deployment(
     cluster: ClusterConfiguration, *, replicas: int = DEFAULT_REPLICAS, patcher: Patcher = unpatched
 ) -> ClusterObject:

@@ -2,11 +2,17 @@
 
 import base64
 import binascii
+import posixpath
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import BadDocument
+
+ReadFile: TypeAlias = Callable[[str], bytes | None]
+# What a cluster says of itself besides its CA.
+_CLUSTER_FIELDS = ("disable-compression", "insecure-skip-tls-verify", "proxy-url", "server", "tls-server-name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,23 @@ class CurrentContext:
     def client_certificate(self) -> bytes:
         """The embedded client certificate; empty when there is none."""
         return self._data(self.user or {}, "client-certificate-data")
+
+    def flat_cluster(self, read: ReadFile) -> dict[str, Json]:
+        """Return the cluster with its CA embedded."""
+        cluster = {key: self.cluster[key] for key in _CLUSTER_FIELDS if self.cluster.get(key)}
+        ca = self.content(self.cluster, "certificate-authority", read)
+        return {**cluster, "certificate-authority-data": _encode(ca)} if ca else cluster
+
+    def content(self, holder: dict[str, Json], key: str, read: ReadFile) -> bytes:
+        """Return what the cluster or the user holds as `key`-data, or what is in the file that it names instead."""
+        path = _text(holder.get(key))
+        if (found := self._data(holder, f"{key}-data")) or not path:
+            return found
+        full = posixpath.join(posixpath.dirname(self.source), path)
+        content = read(full)
+        if content is None:
+            raise _bad(self.source, f"its {key} {full} does not exist")
+        return content
 
     def with_credential(self, ca: bytes, credential: ClientCertificate) -> bytes:
         """Return the file with another CA and client certificate; everything else stays."""

@@ -4,8 +4,9 @@ import sys
 from datetime import UTC, datetime
 
 from garboard.cli.output import OutputFormat, write_data
+from garboard.cli.workflow.cluster import NodeCluster
 from garboard.documents import write_yaml
-from garboard.engine import Executor, Hands, Issue, Plan, PutObject, plan_as_json, plan_as_text
+from garboard.engine import Executor, Hands, Issue, Plan, PutObject, paths_written, plan_as_json, plan_as_text
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.issuing import PkiIssuer, PkiRequest
 from garboard.pki.keys import PooledKeys
@@ -29,11 +30,20 @@ def show_objects(plan: Plan) -> None:
             sys.stdout.write(f"---\n{write_yaml(step.action.content)}")
 
 
-def carry_out(plan: Plan, machine: NodeMachine) -> None:
+def carry_out(plan: Plan, machine: NodeMachine, cluster: NodeCluster | None = None) -> None:
     """Do the steps of the plan, and say on stderr what is being done."""
     for note in plan.notes:
         tell(f"[{note.phase}] {'warning: ' if note.is_warning else ''}{note.text}")
     requests = (step.action.request for step in plan.steps if isinstance(step.action, Issue))
     with PooledKeys(each.inputs.key_algorithm for each in requests if isinstance(each, PkiRequest)) as keys:
         issuer = PkiIssuer(machine.folder, keys, datetime.now(UTC))
-        Executor(Hands(files=machine, services=machine.manager, issuer=issuer), tell).execute(plan)
+        executor = Executor(Hands(files=machine, services=machine.manager, issuer=issuer, objects=cluster), tell)
+        executor.refuse(plan)
+        if cluster and _needs_kubeconfig(plan, cluster.kubeconfig):
+            cluster.check()
+        executor.execute(plan)
+
+
+def _needs_kubeconfig(plan: Plan, path: str) -> bool:
+    """Whether a kubeconfig must be there before the plan begins: objects are put, and no step makes it."""
+    return path not in paths_written(plan.steps) and any(isinstance(step.action, PutObject) for step in plan.steps)

@@ -1,11 +1,12 @@
 """What the phases of init plan from: the configuration, and what was found on the machine before anything changed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, Self
 
 from garboard.config import ComponentConfigs, Loaded
+from garboard.documents import Json
 from garboard.engine import Note, Step, WriteFile, paths_written
 from garboard.errors import NotReady
 from garboard.manifests import NodeHost, RenderedFile
@@ -19,6 +20,8 @@ from garboard.pki.external import AuthorityState, external_authorities
 from garboard.pki.inputs import inputs_of
 from garboard.pki.store import Folder, ObservedPairs, ObservedServiceAccount, observe_pairs, observe_service_account
 from garboard.pki.tree import refuse_problems
+
+ADMIN_CONF = "/etc/kubernetes/admin.conf"
 
 
 class MachineView(Protocol):
@@ -39,6 +42,18 @@ class MachineView(Protocol):
     def has_service_manager(self) -> bool: ...
 
     def is_active(self, service: str) -> bool: ...
+
+
+class ClusterView(Protocol):
+    """A cluster that runs already, as planning sees it."""
+
+    def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
+        """Return an object, or None where there is none."""
+        ...
+
+    def labelled(self, kind: str, namespace: str, selector: str) -> Sequence[dict[str, Json]]:
+        """Return the objects of a namespace that a label selector selects."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,8 @@ class InitContext:
     kubeconfig_dir: str
     now: datetime
     uploads_certs: bool = False
+    kubeconfig: str = ADMIN_CONF  # leads to the cluster that objects are put into
+    cluster: ClusterView | None = None  # None if nobody shall be asked
     planned: frozenset[str] = field(default_factory=frozenset)  # files that earlier steps of the plan write
 
     @property
@@ -84,6 +101,11 @@ class InitContext:
 
     def kubeconfig_path(self, name: str) -> str:
         return join_path(self.kubeconfig_dir, name)
+
+    @property
+    def running_cluster(self) -> ClusterView | None:
+        """The cluster as it is; None before the steps of this very plan have made it."""
+        return None if self.kubeconfig in self.planned else self.cluster
 
     def is_ca_planned(self, name: str) -> bool:
         """Whether earlier steps of the plan make this certificate authority."""
@@ -113,6 +135,8 @@ def observe_init(
     kubeconfig_dir: str,
     now: datetime,
     uploads_certs: bool = False,
+    kubeconfig: str = ADMIN_CONF,
+    cluster: ClusterView | None = None,
 ) -> tuple[InitContext, tuple[str, ...]]:
     """Look at the machine and refuse what no phase of init could use; also return warnings about what was found."""
     config = loaded.config
@@ -135,6 +159,8 @@ def observe_init(
         kubeconfig_dir=kubeconfig_dir,
         now=now,
         uploads_certs=uploads_certs,
+        kubeconfig=kubeconfig,
+        cluster=cluster,
     )
     return context, _check_external(found, context.inputs)
 

@@ -4,16 +4,19 @@ import base64
 from collections.abc import Callable, Iterable, Iterator
 
 from garboard.config import cluster_text
+from garboard.documents import Json
 from garboard.engine import Filling, Note, PutObject, Step, Unsupported
 from garboard.manifests import ClusterObject
 from garboard.manifests.bootstrap_token import bootstrap_rbac, cluster_info_objects, token_secret
 from garboard.manifests.coredns import coredns_objects
 from garboard.manifests.kube_proxy import control_plane_url, kube_proxy_objects
 from garboard.manifests.kubelet import CONFIG_FILE, with_resolv_conf
-from garboard.manifests.uploaded import as_uploaded, kubeadm_config_objects, kubelet_config_objects
+from garboard.manifests.uploaded import KUBEADM_CONFIG, as_uploaded, kubeadm_config_objects, kubelet_config_objects
 from garboard.phases.init.context import InitContext
+from garboard.phases.init.dns import observe_dns
 from garboard.phases.patching import PatchRun
 from garboard.pki.issue import certificate_pem
+from garboard.pki.kubeconfig import read_kubeconfig
 
 _CA_PLACEHOLDER = "<base64 of certificate ca>"
 
@@ -28,6 +31,7 @@ def _puts(objects: Iterable[ClusterObject], cause: str, fillings: tuple[Filling,
             content=each.content,
             is_secret=each.kind == "Secret",
             fillings=fillings,
+            keeps_other_data=(each.kind, each.name) == ("ConfigMap", KUBEADM_CONFIG),
         )
         yield Step(action, cause)
 
@@ -59,17 +63,32 @@ def plan_bootstrap_token(context: InitContext) -> Iterator[Step | Note]:
     secrets = (token_secret(token, context.now) for token in config.bootstrap_tokens)
     yield from _puts(secrets, "bootstrapTokens asks for it")
     yield from _puts(bootstrap_rbac(), "nodes join with bootstrap tokens")
-    found = context.found.pairs["ca"].certificate
+    cluster, fillings = _public_cluster(context)
+    yield from _puts(cluster_info_objects(cluster), "nodes that join look for the cluster here", fillings)
+
+
+def _public_cluster(context: InitContext) -> tuple[dict[str, Json], tuple[Filling, ...]]:
+    """Return the cluster of the kubeconfig that is in use, or as it will be where that is yet to be made."""
+    data = None if context.kubeconfig in context.planned else context.machine.read(context.kubeconfig)
+    if data is not None:
+        return read_kubeconfig(data, context.kubeconfig).flat_cluster(context.machine.read), ()
+    config, found = context.config, context.found.pairs["ca"].certificate
     is_known = found is not None and not context.is_ca_planned("ca")
     ca = base64.b64encode(certificate_pem(found)).decode() if found and is_known else _CA_PLACEHOLDER
     server = control_plane_url(config.cluster, config.local_api_endpoint)
-    objects = cluster_info_objects({"certificate-authority-data": ca, "server": server})
     fillings = () if is_known else (Filling(_CA_PLACEHOLDER, context.certificate_path("ca.crt")),)
-    yield from _puts(objects, "nodes that join look for the cluster here", fillings)
+    return {"certificate-authority-data": ca, "server": server}, fillings
 
 
 def plan_coredns(context: InitContext) -> Iterator[Step | Note]:
-    yield from _plan_addon(context, lambda patches: coredns_objects(context.config.cluster, patcher=patches))
+    found = observe_dns(context.running_cluster)
+    yield from found.notes()
+    yield from _plan_addon(
+        context,
+        lambda patches: found.without_kept(
+            coredns_objects(context.config.cluster, replicas=found.replicas, patcher=patches)
+        ),
+    )
 
 
 def plan_kube_proxy(context: InitContext) -> Iterator[Step | Note]:

@@ -1,0 +1,93 @@
+"""The cluster that a command puts objects into, connected to when it is first needed."""
+
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from garboard.documents import Json
+from garboard.engine import PutObject
+from garboard.errors import NotReady
+from garboard.host.node_machine import NodeMachine
+from garboard.manifests.uploaded import CLUSTER_ADMINS, cluster_admins_binding
+from garboard.phases.init.context import ADMIN_CONF
+
+if TYPE_CHECKING:
+    from garboard.kube import KubeClient
+
+_SUPER_ADMIN_CONF = "/etc/kubernetes/super-admin.conf"
+
+
+class NodeCluster:
+    """What a kubeconfig of this machine leads to.
+
+    With admin.conf, the default, the local API server is asked, and its user gets the rights that a new cluster has
+    not given it yet, through super-admin.conf: both as kubeadm does it.
+    """
+
+    def __init__(self, machine: NodeMachine, kubeconfig: str, local_server: str) -> None:
+        self.machine = machine
+        self.kubeconfig = kubeconfig
+        self.local_server = local_server
+
+    def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
+        return self._reader.find(kind, namespace, name)
+
+    def labelled(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
+        return self._reader.labelled(kind, namespace, selector)
+
+    def put(self, action: PutObject) -> None:
+        self._writer.put(action)
+
+    def check(self) -> None:
+        """Refuse a kubeconfig that cannot be used."""
+        self._open(self.kubeconfig).close()
+
+    @property
+    def _is_default(self) -> bool:
+        return self.kubeconfig == ADMIN_CONF
+
+    @cached_property
+    def _reader(self) -> "KubeClient":
+        # The user of admin.conf may have no rights yet, and reading must not give any.
+        has_super_admin = self._is_default and self.machine.read(_SUPER_ADMIN_CONF) is not None
+        return self._open(_SUPER_ADMIN_CONF if has_super_admin else self.kubeconfig)
+
+    @cached_property
+    def _writer(self) -> "KubeClient":
+        client = self._open(self.kubeconfig)
+        if self._is_default:
+            self._ensure_admin(client)
+        return client
+
+    def _ensure_admin(self, client: "KubeClient") -> None:
+        from garboard.kube import Forbidden, ObjectExists
+
+        binding = cluster_admins_binding()
+        action = PutObject(
+            api_version=binding.api_version, kind=binding.kind, name=binding.name, content=binding.content
+        )
+        with suppress(ObjectExists):
+            try:
+                client.create(action)
+            except Forbidden as error:
+                if self.machine.read(_SUPER_ADMIN_CONF) is None:
+                    raise NotReady(
+                        f"ClusterRoleBinding {CLUSTER_ADMINS} is missing, and no {_SUPER_ADMIN_CONF} is there to make it",
+                        hint="garboard init phase kubeconfig super-admin",
+                    ) from error
+                with self._open(_SUPER_ADMIN_CONF) as super_admin:
+                    super_admin.create(action)
+
+    def _open(self, path: str) -> "KubeClient":
+        # Most runs talk to no cluster, and the modules of HTTP and TLS take long to import.
+        from garboard.kube import KubeClient, read_access
+
+        data = self.machine.read(path)
+        if data is None:
+            raise NotReady(
+                f"{path} does not exist",
+                hint="name the kubeconfig of an administrator with --kubeconfig",
+                error_class="bad-kubeconfig",
+            )
+        server = self.local_server if self._is_default else None
+        return KubeClient(read_access(data, path, self.machine.read, server=server))

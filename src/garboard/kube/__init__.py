@@ -1,0 +1,21 @@
+"""The API server, over plain blocking requests: read an object, list some, create one or bring it up to date.
+
+It satisfies the Protocols of the executor (`put`) and of the phases that look at a cluster before they plan. Which
+objects there should be is decided there; here are the connection, the paths and the errors in words.
+"""
+
+from garboard.kube.access import Access, read_access
+from garboard.kube.client import KubeClient
+from garboard.kube.errors import Forbidden, ObjectConflict, ObjectExists, ObjectInvalid, ObjectMissing, RequestRefused
+
+__all__ = [
+    "Access",
+    "Forbidden",
+    "KubeClient",
+    "ObjectConflict",
+    "ObjectExists",
+    "ObjectInvalid",
+    "ObjectMissing",
+    "RequestRefused",
+    "read_access",
+]

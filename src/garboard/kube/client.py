@@ -1,0 +1,132 @@
+"""A client of the API server: one connection, one request after the other."""
+
+import http.client
+import json
+from collections.abc import Mapping
+from typing import Self
+from urllib.parse import urlencode
+
+from garboard import __version__
+from garboard.documents import Json
+from garboard.engine import PutObject
+from garboard.kube.access import Access
+from garboard.kube.errors import ObjectConflict, ObjectExists, ObjectInvalid, ObjectMissing, refusal, unreachable
+from garboard.kube.paths import Resource, resource
+
+TIMEOUT_S = 10.0
+_MAX_CONFLICTS = 5
+_MAX_BYTES = 64 * 1024 * 1024
+
+
+class KubeClient:
+    """Talks to one API server as one user; used by one thread at a time, closed by `with`."""
+
+    def __init__(self, access: Access, *, timeout_s: float = TIMEOUT_S) -> None:
+        self.server = access.server
+        self._prefix = access.prefix
+        self._headers = {"Accept": "application/json", "User-Agent": f"garboard/{__version__}"}
+        if access.token:
+            self._headers["Authorization"] = f"Bearer {access.token}"
+        self._connection = http.client.HTTPSConnection(
+            access.host, access.port, timeout=timeout_s, context=access.tls()
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
+        """Return an object, or None where there is none."""
+        try:
+            return self._ask("GET", resource(kind).object(namespace, name), f"get {kind} {name}")
+        except ObjectMissing:
+            return None
+
+    def labelled(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
+        """Return the objects of a namespace that a label selector selects."""
+        path = f"{resource(kind).collection(namespace)}?{urlencode({'labelSelector': selector})}"
+        items = self._ask("GET", path, f"list {kind} objects").get("items")
+        return tuple(each for each in items if isinstance(each, dict)) if isinstance(items, list) else ()
+
+    def create(self, action: PutObject) -> None:
+        """Create the object; one that is there already is refused."""
+        self._ask("POST", _place(action).collection(action.namespace), _told("create", action), action.content)
+
+    def put(self, action: PutObject) -> None:
+        """Create the object, or bring the existing one to what is asked for."""
+        try:
+            self.create(action)
+        except ObjectExists:
+            self._update(action)
+        except ObjectInvalid:
+            # A Service's own address is refused as taken before its name is found to exist.
+            if action.kind != "Service" or self.find(action.kind, action.namespace, action.name) is None:
+                raise
+            self._update(action)
+
+    def _update(self, action: PutObject) -> None:
+        if action.keeps_other_data:
+            self._update_data(action)
+        else:
+            self._replace(action, action.content)
+
+    def _update_data(self, action: PutObject) -> None:
+        """Set the keys that the object gives and leave all else; who comes in between is not overwritten."""
+        for attempt in range(1, _MAX_CONFLICTS + 1):
+            found = self._ask("GET", _path(action), _told("get", action))
+            try:
+                return self._replace(action, _with_data(found, action.content))
+            except ObjectConflict:
+                if attempt == _MAX_CONFLICTS:
+                    raise
+        return None
+
+    def _replace(self, action: PutObject, content: Json) -> None:
+        self._ask("PUT", _path(action), _told("update", action), content)
+
+    def _ask(self, method: str, path: str, what: str, content: Json = None) -> dict[str, Json]:
+        """Send a request and return the object in the answer; `what` says in an error what was tried."""
+        body = None if content is None else json.dumps(content).encode()
+        headers = {**self._headers, **({"Content-Type": "application/json"} if body else {})}
+        code, data = self._send(method, self._prefix + path, body, headers)
+        try:
+            document = json.loads(data)
+        except ValueError:
+            document = None
+        if not 200 <= code < 300 or not isinstance(document, dict):
+            raise refusal(f"cannot {what}", code, document)
+        return document
+
+    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        try:
+            self._connection.request(method, path, body, headers)
+            with self._connection.getresponse() as answer:
+                return answer.status, answer.read(_MAX_BYTES)
+        except (http.client.HTTPException, OSError) as error:
+            self._connection.close()
+            raise unreachable(self.server, error) from error
+
+
+def _place(action: PutObject) -> Resource:
+    return resource(action.kind)
+
+
+def _path(action: PutObject) -> str:
+    return _place(action).object(action.namespace, action.name)
+
+
+def _told(verb: str, action: PutObject) -> str:
+    place = f"{action.namespace}/{action.name}" if action.namespace else action.name
+    return f"{verb} {action.kind} {place}"
+
+
+def _with_data(found: dict[str, Json], content: Json) -> Json:
+    given = content.get("data") if isinstance(content, dict) else None
+    held = found.get("data")
+    assert isinstance(given, dict)
+    return {**found, "data": {**(held if isinstance(held, dict) else {}), **given}}
