@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import garboard
@@ -19,7 +19,7 @@ HOSTNAME = "node-1"
 ADDRESS, ADDRESS_V6 = "192.0.2.10", "fd00::10"
 TOKEN = "abcdef.0123456789abcdef"
 _SHARED = ("bin", "lib", "lib64", "sbin", "usr")
-_ENTER = f"""
+_MOUNTS = f"""
 set -eu
 root=$1; shift
 mount --make-rprivate /
@@ -32,6 +32,8 @@ done
 shift
 for each in proc dev; do mkdir -p "$root/$each"; mount --rbind /$each "$root/$each"; done
 echo {HOSTNAME} > /proc/sys/kernel/hostname
+"""
+_NETWORK = f"""
 ip link set lo up
 ip link add eth0 type veth peer name eth1
 ip address add {ADDRESS}/24 dev eth0
@@ -45,8 +47,8 @@ ip link set eth0 up
 ip link set eth1 up
 ip route add default via 192.0.2.1
 ip route add default via fd00::1 dev eth0
-exec chroot "$root" "$@"
 """
+_CHANGE_ROOT = 'exec chroot "$root" "$@"'
 _SYSTEMCTL = """#!/bin/sh
 [ "$*" = "is-active systemd-resolved" ] && echo active && exit 0
 echo inactive
@@ -67,6 +69,7 @@ class Machine:
     """A root folder with the little that programs expect of one."""
 
     root: Path
+    network: str = ""  # the file of the network namespace to be in; empty for a new one each time
 
     @classmethod
     def make(cls, root: Path, *, has_systemd_resolved: bool = False, directories: Iterable[str] = ()) -> "Machine":
@@ -91,17 +94,35 @@ class Machine:
 
         `folders` are those of the real machine that the program needs besides its own.
         """
+        return subprocess.run(
+            [*self._around(program, folders), *_assignments(environment), str(program), *arguments],
+            capture_output=True, text=True, timeout=120, check=False, umask=0o022, env={"PATH": os.environ["PATH"]},
+        )  # fmt: skip
+
+    def start(self, program: Path, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
+        """Start a program that stays; its process id is that of the program itself."""
+        with log.open("wb") as output:
+            return subprocess.Popen(
+                [*self._around(program), str(program), *arguments],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, umask=0o022, env={"PATH": os.environ["PATH"]},
+            )  # fmt: skip
+
+    def in_network_of(self, process: subprocess.Popen[bytes]) -> "Machine":
+        """Return the machine in the network of a program that runs on it, instead of a new one for each program."""
+        return replace(self, network=f"/proc/{process.pid}/ns/net")
+
+    def _around(self, program: Path, folders: Iterable[Path] = ()) -> list[str]:
+        """Return the command that a program's own command follows."""
         seen = [str(each) for each in (program.parent, *folders) if each.parts[1] not in _SHARED]
         for entry in (Path("/", name) for name in _SHARED):
             if entry.is_symlink() and not (self.root / entry.name).is_symlink():
                 (self.root / entry.name).symlink_to(entry.readlink())
             elif entry.is_dir() and not entry.is_symlink():
                 seen.append(str(entry))
-        command = ["unshare", "--mount", "--uts", "--net", "sh", "-c", _ENTER, "sh", str(self.root), *seen, "--"]
-        return subprocess.run(
-            [*command, "/usr/bin/env", "-i", "PATH=/programs", *_assignments(environment), str(program), *arguments],
-            capture_output=True, text=True, timeout=120, check=False, umask=0o022, env={"PATH": os.environ["PATH"]},
-        )  # fmt: skip
+        enter = ["nsenter", f"--net={self.network}", "unshare"] if self.network else ["unshare", "--net"]
+        script = _MOUNTS + ("" if self.network else _NETWORK) + _CHANGE_ROOT
+        command = [*enter, "--mount", "--uts", "sh", "-c", script, "sh", str(self.root), *seen, "--"]
+        return [*command, "/usr/bin/env", "-i", "PATH=/programs"]
 
     def run_garboard(
         self, *arguments: str, environment: Mapping[str, str] | None = None

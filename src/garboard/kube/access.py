@@ -24,7 +24,7 @@ class Access:
 
     def tls(self) -> ssl.SSLContext:
         """Return how connections are made; only the kubeconfig's own authorities are trusted, if it names any."""
-        context = ssl.create_default_context(cadata=self.ca.decode("latin-1") or None)
+        context = ssl.create_default_context(cadata=self.ca.decode("ascii", "replace") or None)
         if self.is_unverified:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if self.credential:
@@ -80,7 +80,7 @@ def _credential(current: CurrentContext, read: ReadFile) -> bytes:
 def _try(access: Access, source: str) -> None:
     try:
         access.tls()
-    except (ssl.SSLError, ValueError, OSError):
+    except (ssl.SSLError, TypeError, ValueError, OSError):
         raise _bad(source, "its certificates cannot be read, or its key does not belong to them") from None
 
 

@@ -14,6 +14,8 @@ from garboard.kube.errors import ObjectConflict, ObjectExists, ObjectInvalid, Ob
 from garboard.kube.paths import Resource, resource
 
 TIMEOUT_S = 10.0
+# Fields belong to kubeadm, whoever of the two wrote them: an object that both put is not fought over.
+_WRITTEN_AS = "?fieldManager=kubeadm"
 _MAX_CONFLICTS = 5
 _MAX_BYTES = 64 * 1024 * 1024
 
@@ -92,6 +94,7 @@ class KubeClient:
     def _ask(self, method: str, path: str, what: str, content: Json = None) -> dict[str, Json]:
         """Send a request and return the object in the answer; `what` says in an error what was tried."""
         body = None if content is None else json.dumps(content).encode()
+        path += _WRITTEN_AS if body else ""
         headers = {**self._headers, **({"Content-Type": "application/json"} if body else {})}
         code, data = self._send(method, self._prefix + path, body, headers)
         try:

@@ -1,5 +1,6 @@
 """The cluster that a command puts objects into, connected to when it is first needed."""
 
+import time
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from garboard.phases.init.context import ADMIN_CONF
 if TYPE_CHECKING:
     from garboard.kube import KubeClient
 
+_RIGHTS_WITHIN_S, _RIGHTS_INTERVAL_S = 10.0, 0.1
 _SUPER_ADMIN_CONF = "/etc/kubernetes/super-admin.conf"
 
 
@@ -72,11 +74,23 @@ class NodeCluster:
             except Forbidden as error:
                 if self.machine.read(_SUPER_ADMIN_CONF) is None:
                     raise NotReady(
-                        f"ClusterRoleBinding {CLUSTER_ADMINS} is missing, and no {_SUPER_ADMIN_CONF} is there to make it",
+                        f"ClusterRoleBinding {CLUSTER_ADMINS} is missing, and so is {_SUPER_ADMIN_CONF} to make it",
                         hint="garboard init phase kubeconfig super-admin",
                     ) from error
                 with self._open(_SUPER_ADMIN_CONF) as super_admin:
                     super_admin.create(action)
+                self._await_rights(client)
+
+    def _await_rights(self, client: "KubeClient") -> None:
+        """Wait until the API server has taken notice of the binding: it does so a moment after it has stored it."""
+        from garboard.kube import Forbidden
+
+        give_up_at = time.monotonic() + _RIGHTS_WITHIN_S
+        while time.monotonic() < give_up_at:
+            with suppress(Forbidden):
+                client.find("ClusterRoleBinding", "", CLUSTER_ADMINS)
+                return
+            time.sleep(_RIGHTS_INTERVAL_S)
 
     def _open(self, path: str) -> "KubeClient":
         # Most runs talk to no cluster, and the modules of HTTP and TLS take long to import.
