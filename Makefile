@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup benchmark-lab clean
+.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup benchmark-dry-run benchmark-lab clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -62,6 +62,9 @@ benchmark-patch: setup  ## Patch 4,000 objects beside kustomize and kubectl, and
 
 benchmark-startup: setup  ## Time `garboard --help` beside a bare Python
 	$(BIN)/python -m benchmarks.startup.run
+
+benchmark-dry-run: setup  ## Time `init --dry-run` beside kubeadm's (needs root)
+	$(BIN)/python -m benchmarks.dry_run.run
 
 benchmark-lab: setup  ## Time bare nodes, a cluster of one node and one of four (needs root)
 	@tools/setup/system-packages lab

@@ -52,7 +52,7 @@ def serving(api: FakeApi, certificates: Certificates) -> Iterator[FakeApi]:
         protocol_version = "HTTP/1.1"
 
         def _answer(self) -> None:
-            peer = self.connection.getpeercert()  # type: ignore[attr-defined]
+            peer = self.connection.getpeercert()
             api.users += [value for part in peer["subject"] for _, value in part]
             length = int(self.headers.get("Content-Length") or 0)
             code, data = api.answer(self.command, self.path, json.loads(self.rfile.read(length) or b"{}"))

@@ -124,7 +124,9 @@ def comparable(cluster: LiveCluster) -> dict[str, Object]:
 
 def _without_assigned(item: Object) -> Object:
     metadata = {key: value for key, value in item["metadata"].items() if key not in ASSIGNED}
-    metadata["managedFields"] = [{**each, "time": ""} for each in metadata.get("managedFields", ())]
+    # They are in the order of their times, by the second.
+    managed = ({**each, "time": ""} for each in metadata.get("managedFields", ()))
+    metadata["managedFields"] = sorted(managed, key=lambda each: (each["manager"], each["operation"]))
     return {**item, "metadata": metadata}
 
 
