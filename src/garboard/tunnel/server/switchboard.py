@@ -173,12 +173,9 @@ class Switchboard:
                 return self._move(tunnel, Trigger.FRONT_GAVE_UP)
         return []
 
-    def front_data(self, tunnel: Tunnel, message: bytes) -> list[Effect]:
-        """DATA of an open tunnel, under its own id."""
-        if tunnel.state is not State.OPEN:
-            return []
-        assert tunnel.backend is not None
-        return [ToAgent(tunnel.backend, message, tunnel)]
+    def carrier_of(self, tunnel: Tunnel) -> Backend | None:
+        """The agent that takes data of the tunnel now."""
+        return tunnel.backend if tunnel.state is State.OPEN else None
 
     def front_closed(self, tunnel: Tunnel, connect_id: int = 0) -> list[Effect]:
         if tunnel.state is State.IDLE:
@@ -196,13 +193,13 @@ class Switchboard:
         return self._move(tunnel, Trigger.STALLED, STALLED)
 
     def _front_data(self, tunnel: Tunnel, connect_id: int, message: bytes) -> list[Effect]:
-        if connect_id == tunnel.connect_id:
-            return self.front_data(tunnel, message)
+        backend = self.carrier_of(tunnel)
+        if backend is not None and connect_id == tunnel.connect_id:
+            return [ToAgent(backend, message, tunnel)]
         if tunnel.state is State.IDLE:
             return [ToFront(tunnel, packets.CloseResponse("backend not initialized", connect_id))]
-        if tunnel.state is not State.OPEN:
+        if backend is None:
             return []
-        assert tunnel.backend is not None
         error = "mismatched connection IDs"
         out = self._move(tunnel, Trigger.CONFUSED, error)
         return [*out, ToFront(tunnel, packets.CloseResponse(error, connect_id))]

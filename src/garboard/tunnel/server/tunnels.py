@@ -77,7 +77,7 @@ class Tunnel:
 
     def __init__(self) -> None:
         self.state = State.IDLE
-        self.backend: "Backend | None" = None
+        self.backend: Backend | None = None
         self.protocol = ""
         self.address = ""
         self.random = 0  # the front end's name for the dial

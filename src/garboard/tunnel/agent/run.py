@@ -1,0 +1,77 @@
+"""A whole agent: its pool of servers and its pages."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Final
+
+from garboard.tunnel.agent.options import AgentOptions
+from garboard.tunnel.agent.pool import ServerPool
+from garboard.tunnel.agent.server_stream import AgentCounts
+from garboard.tunnel.metrics import Gauge, Metrics
+from garboard.tunnel.tls import client_context
+from garboard.tunnel.web import OK, Page, PageMaker, serve_pages
+
+PREFIX: Final = "konnectivity_network_proxy_agent_"
+
+
+class Agent:
+    """An agent that runs; make it with `run_agent`."""
+
+    def __init__(self, options: AgentOptions) -> None:
+        self._counts = AgentCounts()
+        tls = client_context(options.ca_cert, options.agent_cert, options.agent_key, options.alpn_proto)
+        self.pool = ServerPool(options, tls, self._counts)
+        self.health_port = 0
+        self._metrics = self._make_metrics()
+
+    def pages(self) -> dict[str, PageMaker]:
+        return {
+            "/healthz": lambda _verbose: OK,
+            "/readyz": self._readiness,
+            "/ready": self._readiness,
+            "/metrics": lambda _verbose: Page(HTTPStatus.OK, self._metrics.text()),
+        }
+
+    def _readiness(self, is_verbose: bool) -> Page:
+        if not self.pool.streams:
+            text = "[+]ping ok\n[-]server-connected failed: no servers connected\nreadyz check failed\n"
+            return Page(HTTPStatus.SERVICE_UNAVAILABLE, text)
+        return Page(HTTPStatus.OK, "[+]ping ok\n[+]server-connected ok\nreadyz check passed\n") if is_verbose else OK
+
+    def _make_metrics(self) -> Metrics:
+        counts, pool = self._counts, self.pool
+        return Metrics(
+            PREFIX,
+            {
+                "dial_duration_seconds": counts.dial_seconds,
+                "server_connection_failure_count": counts.connection_failures,
+                "endpoint_dial_failure_total": counts.dial_failures,
+                "open_server_connections": Gauge(lambda: len(pool.streams)),
+                "known_server_count": Gauge(lambda: pool.server_count),
+                "open_endpoint_connections": Gauge(lambda: pool.open_endpoints),
+                "stream_packets_total": counts.packets,
+                "stalled_connections_total": counts.stalled,
+            },
+        )
+
+
+@contextlib.asynccontextmanager
+async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
+    """An agent while the context is open."""
+    options.check()
+    agent = Agent(options)
+    async with contextlib.AsyncExitStack() as stack:
+        health = serve_pages(options.health_server_host, options.health_server_port, agent.pages())
+        agent.health_port = await stack.enter_async_context(health)
+        elsewhere = Page(HTTPStatus.MOVED_PERMANENTLY, "", f"http://localhost:{agent.health_port}/metrics")
+        admin = serve_pages(options.admin_bind_address, options.admin_server_port, {"/metrics": lambda _: elsewhere})
+        await stack.enter_async_context(admin)
+        tasks = [asyncio.create_task(agent.pool.run()), asyncio.create_task(agent.pool.watch())]
+        try:
+            yield agent
+        finally:
+            for task in tasks:
+                task.cancel()
+            await agent.pool.close()
