@@ -62,7 +62,7 @@ async def until(is_true: Callable[[], object], timeout_s: float = 10.0) -> None:
 async def fetch(port: int, path: str) -> tuple[int, str]:
     """A page of a health port: status and text."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.0\r\nHost: x\r\n\r\n".encode())
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
     return int(head.split()[1]), body.decode()

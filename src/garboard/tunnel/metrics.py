@@ -77,14 +77,17 @@ class Histogram:
 
 
 class Metrics:
-    """The families of one program, under its prefix."""
+    """The families of one program, under its prefix; each with a line that says what it is."""
 
-    def __init__(self, prefix: str, families: Mapping[str, Metric]) -> None:
+    def __init__(self, prefix: str, families: Mapping[str, tuple[str, Metric]]) -> None:
         self._prefix = prefix
         self._families = families
 
     def text(self) -> str:
-        lines = [line for name, family in self._families.items() for line in family.lines(self._prefix + name)]
+        lines: list[str] = []
+        for short_name, (summary, family) in self._families.items():
+            name = self._prefix + short_name
+            lines += [f"# HELP {name} {summary}", *family.lines(name)]
         return "\n".join([*lines, ""])
 
 

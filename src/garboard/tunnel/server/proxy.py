@@ -102,27 +102,34 @@ class Proxy:
                     front.outflow.clear()
                     self.perform(self.board.front_stalled(tunnel))
 
-    def _families(self) -> dict[str, Metric]:
+    def _families(self) -> dict[str, tuple[str, Metric]]:
         dial_seconds = Histogram(LATENCY_BUCKETS)
         self.board.counts.dial_seconds = dial_seconds.observe
         backends = self.board.backends
         return {
-            "dial_duration_seconds": dial_seconds,
-            "grpc_connections": Gauge(
-                lambda: {"Connect": len(self.senders), "Proxy": len(self.fronts) - self.http_connections},
-                "service_method",
+            "dial_duration_seconds": ("How long agents took to answer dials.", dial_seconds),
+            "grpc_connections": ("gRPC streams by method.", Gauge(self._streams, "service_method")),
+            "http_connections": ("HTTP-CONNECT clients.", Gauge(lambda: self.http_connections)),
+            "ready_backend_connections": (
+                "Agents; ready_backends tells more.",
+                Gauge(lambda: backends.count(backends.strategies[0])),
             ),
-            "http_connections": Gauge(lambda: self.http_connections),
-            "ready_backend_connections": Gauge(lambda: backends.count(backends.strategies[0])),
-            "ready_backends": Gauge(
-                lambda: {str(each): backends.count(each) for each in backends.strategies}, "proxy_strategy"
+            "ready_backends": (
+                "Agents, as each strategy can choose them.",
+                Gauge(lambda: {str(each): backends.count(each) for each in backends.strategies}, "proxy_strategy"),
             ),
-            "pending_backend_dials": Gauge(lambda: self.board.pending_dials),
-            "established_connections": Gauge(lambda: sum(len(backend.open) for backend in self.senders)),
-            "dial_failure_count": _Failures(lambda: self.board.counts.dial_failures),
-            "stream_packets_total": self.packets,
-            "stalled_connections_total": self.stalled,
+            "pending_backend_dials": ("Dials without an answer.", Gauge(lambda: self.board.pending_dials)),
+            "established_connections": (
+                "Open connections.",
+                Gauge(lambda: sum(len(backend.open) for backend in self.senders)),
+            ),
+            "dial_failure_count": ("Dials that failed, by reason.", _Failures(lambda: self.board.counts.dial_failures)),
+            "stream_packets_total": ("Packets by direction and type.", self.packets),
+            "stalled_connections_total": ("Connections closed since they took no data.", self.stalled),
         }
+
+    def _streams(self) -> dict[str, float]:
+        return {"Connect": len(self.senders), "Proxy": len(self.fronts) - self.http_connections}
 
 
 class _Failures:
