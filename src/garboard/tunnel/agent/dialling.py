@@ -13,7 +13,6 @@ ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)
 
 _GO_TEXTS: Final = {
     errno.ECONNREFUSED: "connect: connection refused",
-    errno.ETIMEDOUT: "connect: connection timed out",
     errno.ENETUNREACH: "connect: network is unreachable",
     errno.EHOSTUNREACH: "connect: no route to host",
     errno.ECONNRESET: "connect: connection reset by peer",
@@ -56,7 +55,7 @@ async def dial(address: str, make: Callable[[], ProtocolT], timeout_s: float = D
         raise DialFailed(f"dial tcp: lookup {host}: no such host") from None
     except OSError as error:
         text = _GO_TEXTS.get(error.errno or 0) or f"connect: {os.strerror(error.errno) if error.errno else error}"
-        raise DialFailed(f"dial tcp {address}: {text}", is_timeout=error.errno == errno.ETIMEDOUT) from None
+        raise DialFailed(f"dial tcp {address}: {text}") from None
 
 
 async def _dial_each(host: str, port: int, make: Callable[[], ProtocolT]) -> ProtocolT:

@@ -30,6 +30,16 @@ DEFAULT_DIAL_S: Final = 30.0  # as long as an API server waits
 log = logging.getLogger("garboard.tunnel")
 
 
+class _Link(AioLink):
+    """A link that its port knows from the moment it is connected: TLS handshakes that fail never get so far."""
+
+    port: "GrpcPort"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.port.links.add(self)
+        super().connection_made(transport)
+
+
 class GrpcPort:
     """The connections of one gRPC listener, each call of which goes to `take`."""
 
@@ -40,10 +50,10 @@ class GrpcPort:
         self.links: set[AioLink] = set()
 
     def accept(self) -> AioLink:
-        link = AioLink(
+        link = _Link(
             ServerEndpoint(config=CONFIG), on_call=self._on_call, on_change=self._on_change, keepalive=self._keepalive
         )
-        self.links.add(link)
+        link.port = self
         return link
 
     def shut_down(self) -> None:
