@@ -6,10 +6,10 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup clean
+.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup benchmark-lab clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
 setup: $(STAMP)  ## Make the virtual environment in .venv, with .venv/bin/garboard
 
@@ -62,6 +62,10 @@ benchmark-patch: setup  ## Patch 4,000 objects beside kustomize and kubectl, and
 
 benchmark-startup: setup  ## Time `garboard --help` beside a bare Python
 	$(BIN)/python -m benchmarks.startup.run
+
+benchmark-lab: setup  ## Time bare nodes, a cluster of one node and one of four (needs root)
+	@tools/setup/system-packages lab
+	$(BIN)/python -m benchmarks.lab.run
 
 clean:  ## Remove what the targets above made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,6 +1,6 @@
 import pytest
 
-from garboard.documents import json_to_yaml
+from garboard.documents import json_to_yaml, marshal_yaml
 from garboard.errors import BadDocument
 from tests.documents.vectors import vectors
 
@@ -18,3 +18,17 @@ def test_number_keeps_the_kind_it_is_spelled_in() -> None:
 def test_what_the_yaml_reader_refuses_is_refused(text: str) -> None:
     with pytest.raises(BadDocument):
         json_to_yaml(text, source="x")
+
+
+def test_a_next_line_is_folded_on_its_way_through_json() -> None:
+    assert marshal_yaml({"a": "b\x85c"}, source="x") == "a: b c\n"
+
+
+def test_text_that_only_looks_odd_stays() -> None:
+    assert marshal_yaml({"a": "\\N \\x7f"}, source="x") == "a: \\N \\x7f\n"
+
+
+@pytest.mark.parametrize("character", ["\x7f", "\x80", "\x9f", "\ufffe"])
+def test_control_characters_are_refused(character: str) -> None:
+    with pytest.raises(BadDocument, match="control characters are not allowed"):
+        marshal_yaml({"a": character}, source="x")

@@ -109,10 +109,10 @@ def _cluster(name: str, *arguments: str) -> Iterator[LabUnderTest]:
 @pytest.fixture(scope="session")
 def one_node() -> Iterator[LabUnderTest]:
     """A cluster of one node, shared by the run: tests leave it as they found it."""
-    yield from _cluster("one")
+    yield from _cluster("one", "--control-planes", "1", "--workers", "0")
 
 
 @pytest.fixture(scope="session")
 def ha() -> Iterator[LabUnderTest]:
     """A cluster of three control planes and a worker, shared by the run: tests leave it as they found it."""
-    yield from _cluster("ha", "--control-planes", "3", "--workers", "1")
+    yield from _cluster("ha")

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from tests.lab.conftest import Bare, LabUnderTest, garboard
 
 pytestmark = pytest.mark.lab
@@ -27,8 +28,12 @@ def test_what_a_node_writes_stays_its_own(bare: Bare) -> None:
     assert garboard("lab", "exec", "--name", lab.name, "cp1", "--", "cat", "/etc/garboard-probe").stdout == "mine\n"
 
 
-def test_nodes_reach_each_other_by_name(bare: Bare) -> None:
+def test_nodes_reach_each_other_by_name_and_nothing_else(bare: Bare) -> None:
     lab = bare(workers=1)
+    lab.exec("worker1", "sh", "-c", "setsid busybox nc -ll -p 8080 -e echo hello >/dev/null 2>&1 &")
+    lab.exec("cp1", "sh", "-c", "for i in $(seq 50); do busybox nc -w 1 worker1 8080 && exit; sleep 0.1; done; exit 1")
+    outside = lab.exec("cp1", "busybox", "timeout", "3", "busybox", "nc", "192.0.2.1", "80", check=False)
+    assert "Connection refused" in outside.stderr
     lab.exec("cp1", "busybox", "ping", "-c", "1", "-W", "5", "worker1")
     lab.exec("worker1", "busybox", "ping", "-c", "1", "-W", "5", "cp1")
 

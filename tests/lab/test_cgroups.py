@@ -68,3 +68,12 @@ def test_what_is_in_use_is_reported_and_stays(tmp_path: Path) -> None:
     (busy / "in-use").unlink()
     assert remove_tree(tmp_path / "group") == []
     assert not (tmp_path / "group").exists()
+
+
+def test_the_memory_of_a_lab_is_its_working_set(groups: LabGroups) -> None:
+    groups.make("cp1")
+    assert groups.memory_bytes() is None
+    group = groups.group(groups.hierarchies[0])
+    (group / "memory.usage_in_bytes").write_text("1000\n")
+    (group / "memory.stat").write_text("inactive_file 1\ntotal_inactive_file 300\n")
+    assert groups.memory_bytes() == 700

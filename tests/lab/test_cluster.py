@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.lab.conftest import LabUnderTest
 from tests.lab.webimage import pod, service, write_web_image
 
@@ -73,10 +74,8 @@ def test_the_api_answers_within_30_s_after_a_control_plane_is_killed(ha: LabUnde
     victim = leader.split("_")[0]
     ha.lab("stop", victim)
     try:
-        took = within(30, lambda: "cp" in ha.kubectl("get", "nodes", "-o", "name", check=False), "the API answers")
-        write = within(
-            30, lambda: "created" in ha.kubectl("create", "configmap", "probe", check=False), "a write works"
-        )
+        within(30, lambda: "cp" in ha.kubectl("get", "nodes", "-o", "name", check=False), "the API answers")
+        within(30, lambda: "created" in ha.kubectl("create", "configmap", "probe", check=False), "a write works")
     finally:
         ha.kubectl("delete", "configmap", "probe", check=False)
         ha.lab("start", victim)
@@ -119,3 +118,16 @@ def test_the_logs_of_services_and_pods_can_be_read(ha: LabUnderTest) -> None:
 def test_the_kubeconfig_works_from_the_machine_and_is_private(ha: LabUnderTest) -> None:
     assert ha.lab("kubeconfig").stdout.count("server: https://127.0.0.1:") == 1
     assert ha.files.kubeconfig.stat().st_mode & 0o777 == 0o600
+
+
+def test_without_workers_a_control_plane_takes_ordinary_pods(one_node: LabUnderTest, tmp_path: Path) -> None:
+    write_web_image(tmp_path / "web.tar")
+    one_node.lab("load", str(tmp_path / "web.tar"))
+    ordinary = (
+        pod("ordinary", "cp1", "sleep", "600").replace("  nodeName: cp1\n", "").replace("[{operator: Exists}]", "[]")
+    )
+    one_node.kubectl("apply", "-f", "-", stdin=ordinary)
+    try:
+        one_node.kubectl("wait", "--for=condition=Ready", "pod/ordinary", "--timeout=60s")
+    finally:
+        one_node.kubectl("delete", "pod/ordinary", "--now", check=False)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.lab.conftest import LabUnderTest, garboard
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
@@ -35,9 +36,8 @@ def test_your_configuration_and_patches_end_up_in_the_cluster(labs_made: list[La
     (patches / "kubeletconfiguration+merge.yaml").write_text("maxPods: 43\n")
     lab = LabUnderTest("config")
     labs_made.append(lab)
-    lab.lab(
-        "up", "--kubernetes-version", "v1.36.4", "--config", str(tmp_path / "config.yaml"), "--patches", str(patches)
-    )
+    one_node = ["--control-planes", "1", "--workers", "0", "--kubernetes-version", "v1.36.4"]
+    lab.lab("up", *one_node, "--config", str(tmp_path / "config.yaml"), "--patches", str(patches))
     assert lab.kubectl("config", "view", "-o", "jsonpath={.clusters[0].name}") == "mine"
     assert (
         lab.kubectl("get", "node", "cp1", "-o", "jsonpath={.status.capacity.pods} {.status.nodeInfo.kubeletVersion}")
@@ -64,7 +64,7 @@ def test_your_configuration_and_patches_end_up_in_the_cluster(labs_made: list[La
     ("arguments", "status", "said"),
     [
         pytest.param(["--by", "garboard"], 2, "which this release does not have yet", id="garboard itself"),
-        pytest.param(["--kubernetes-version", "v1.20.0"], 3, "v1.20.0 is not pinned", id="unknown version"),
+        pytest.param(["--kubernetes-version", "v1.20.0"], 3, "v1.20.0 is not known to the lab", id="unknown version"),
         pytest.param(["--name", "Big"], 3, "is no name for a lab", id="a bad name"),
         pytest.param(["--control-planes", "0"], 3, "make no lab", id="no control plane"),
         pytest.param(["--control-planes", "199"], 4, "MiB of memory", id="more than the machine has"),

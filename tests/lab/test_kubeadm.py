@@ -65,13 +65,25 @@ def test_your_values_are_kept_and_your_lists_are_united_with_the_labs() -> None:
     cluster = made["ClusterConfiguration"]
     assert cluster["clusterName"] == "mine"
     assert cluster["apiServer"] == {"certSANs": ["api.example.com", "localhost", "127.0.0.1"]}
-    assert cluster["controllerManager"] == {
-        "extraArgs": [{"name": "v", "value": "4"}, {"name": "allocate-node-cidrs", "value": "false"}]
-    }
+    manager = cluster["controllerManager"]
+    assert isinstance(manager, dict)
+    arguments = manager["extraArgs"]
+    assert isinstance(arguments, list)
+    assert arguments[:2] == [{"name": "v", "value": "4"}, {"name": "allocate-node-cidrs", "value": "false"}]
     assert made["KubeletConfiguration"]["maxPods"] == 42
     eviction = made["KubeletConfiguration"]["evictionHard"]
     assert isinstance(eviction, dict)
     assert eviction["memory.available"] == "50Mi"
+
+
+def test_an_argument_of_yours_stands_in_place_of_the_labs_default() -> None:
+    mine: Json = {"name": "kube-api-qps", "value": "5"}
+    made = init({"ClusterConfiguration": {"controllerManager": {"extraArgs": [mine]}}})["ClusterConfiguration"]
+    manager = made["controllerManager"]
+    assert isinstance(manager, dict)
+    arguments = manager["extraArgs"]
+    assert isinstance(arguments, list)
+    assert [each for each in arguments if isinstance(each, dict) and each["name"] == "kube-api-qps"] == [mine]
 
 
 def test_every_contradiction_is_named_with_both_values() -> None:
@@ -94,10 +106,10 @@ def test_every_contradiction_is_named_with_both_values() -> None:
 
 def test_only_control_planes_join_with_a_certificate_key() -> None:
     _, second, worker = lab().nodes
-    joined = read(join_documents(lab(), second, SECRETS, NEEDS, {}))["JoinConfiguration"]
+    joined = read(join_documents(lab(), second, SECRETS, {}))["JoinConfiguration"]
     endpoint = {"advertiseAddress": "10.89.0.12", "bindPort": 6443}
     assert joined["controlPlane"] == {"localAPIEndpoint": endpoint, "certificateKey": "0" * 64}
-    assert "controlPlane" not in read(join_documents(lab(), worker, SECRETS, NEEDS, {}))["JoinConfiguration"]
+    assert "controlPlane" not in read(join_documents(lab(), worker, SECRETS, {}))["JoinConfiguration"]
 
 
 def test_secrets_are_in_no_representation() -> None:

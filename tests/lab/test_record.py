@@ -64,7 +64,7 @@ def test_records_survive_being_written(tmp_path: Path) -> None:
     written = records.write(record(Stage.READY, myself(), myself()))
     assert records.read("lab") == written
     assert files.record.stat().st_mode & 0o777 == 0o600
-    needs = Needs(is_cgroup_v1=True, proxy_mode="nftables", has_patches=True)
+    needs = Needs(is_cgroup_v1=True, proxy_mode="nftables")
     records.write_given(files, {"ClusterConfiguration": {"clusterName": "mine"}}, needs)
     assert records.read_given(files) == ({"ClusterConfiguration": {"clusterName": "mine"}}, needs)
 

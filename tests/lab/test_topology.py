@@ -10,8 +10,9 @@ from garboard.model import DEFAULT_VERSION
 
 
 def lab(control_planes: int = 3, workers: int = 1, name: str = "lab", pod_subnet: str = "10.244.0.0/16") -> Lab:
-    nodes = {"control_planes": control_planes, "workers": workers}
-    return plan_lab(name, DEFAULT_VERSION, Bootstrap.KUBEADM, **nodes, pod_subnet=pod_subnet)
+    return plan_lab(
+        name, DEFAULT_VERSION, Bootstrap.KUBEADM, control_planes=control_planes, workers=workers, pod_subnet=pod_subnet
+    )
 
 
 def test_nodes_are_named_and_numbered_in_order() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from garboard.documents import Json, equal
-from garboard.errors import PatchFailed
+from garboard.errors import BadUsage, PatchFailed
 from garboard.model import DEFAULT_VERSION
 from garboard.patches import create_three_way, create_two_way
 from garboard.patches.strategic import apply_strategic
@@ -98,3 +98,8 @@ def test_precondition_is_kept(precondition: str) -> None:
     with pytest.raises(PatchFailed) as failure:
         create_two_way({"kind": "P", "metadata": {"name": "a"}}, modified, shape, [precondition])
     assert failure.value.error_class == "precondition"
+
+
+def test_precondition_below_anything_but_metadata_is_bad_usage() -> None:
+    with pytest.raises(BadUsage):
+        create_two_way({}, {}, SCHEMA.find_kind("Pod").type, ["spec.nodeName"])

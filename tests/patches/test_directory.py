@@ -34,7 +34,9 @@ def test_name_means(name: str, target: str, type_: str) -> None:
     assert (meaning[0].name, meaning[1]) == (target, PatchType(type_))
 
 
-@pytest.mark.parametrize("name", ["etcd.yml", "etcd.yaml.bak", "README.md", "kube-proxy.yaml", "my-etcd.yaml", ".yaml"])
+@pytest.mark.parametrize(
+    "name", ["etcd.yml", "etcd.yaml.bak", "README.md", "kube-proxy.yaml", "my-etcd.yaml", ".yaml", "etcd.yaml\n"]
+)
 def test_other_file_is_ignored(name: str) -> None:
     assert isinstance(parse_file_name(file(name), OLD), IgnoredFile)
 

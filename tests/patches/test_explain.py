@@ -7,7 +7,18 @@ import pytest
 
 from garboard.documents import read_yaml
 from garboard.model import DEFAULT_VERSION
-from garboard.patches import FieldPath, Origins, Patch, PatchType, Source, apply_watched, explain_text, history_as_json
+from garboard.patches import (
+    FieldPath,
+    OriginKind,
+    Origins,
+    Patch,
+    PatchType,
+    Source,
+    TextBase,
+    apply_watched,
+    explain_text,
+    history_as_json,
+)
 from garboard.patches.taking import copy_of
 from garboard.schema import load_schema
 
@@ -34,7 +45,7 @@ def origins(*patches: tuple[str, str]) -> Origins:
         for number, (type_, text) in enumerate(patches, start=1)
     ]
     base = read_yaml(BASE, source="base.yaml")
-    return Origins(apply_watched(copy_of(base), run, POD), Source("base.yaml", BASE))
+    return Origins(apply_watched(copy_of(base), run, POD), TextBase(Source("base.yaml", BASE)))
 
 
 def told(field: str, *patches: tuple[str, str]) -> list[str]:
@@ -123,8 +134,14 @@ def test_json_form_has_every_event_with_its_place() -> None:
     json.dumps(data)
 
 
+def test_element_of_a_list_comes_from_the_patch_that_brought_it() -> None:
+    patch = ("strategic", "spec:\n  containers:\n  - name: side\n    image: x\n")
+    assert told("spec.containers[side]", patch)[1] == "  set by p1.yaml:3:5 (strategic patch)"
+    assert told("spec.containers[web]", patch)[1] == "  set by base.yaml:7:5 (base)"
+
+
 def test_all_patched_fields_are_listed_without_the_untouched() -> None:
-    names = [name for name, _ in origins(("merge", "metadata: {labels: {x: b}}\n")).patched_fields()]
+    names = [name for name, _ in origins(("merge", "metadata: {labels: {x: b}}\n")).fields_by(OriginKind.PATCH)]
     assert names == ["metadata.labels.x"]
 
 

@@ -102,6 +102,7 @@ def test_layer_that_overrides_another_is_told_with_both_places() -> None:
     assert told([finding]) == [("node/n1/etcd.yaml:1:8", "overlapping-patches")]
     assert [each.where for each in finding.related] == ["patches/common/etcd.yaml:1:8"]
     assert "this one is applied later and wins" in finding.message
+    assert finding.hint == "fine if the later folder is meant to win; if not, say it in one place"
 
 
 def test_file_outside_any_layer_is_reported_once() -> None:

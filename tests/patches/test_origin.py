@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from garboard.documents import Json, write_yaml
 from garboard.errors import PatchFailed
 from garboard.model import DEFAULT_VERSION
-from garboard.patches import FieldPath, Origins, Patch, PatchType, Source, apply_patches, apply_watched
+from garboard.patches import FieldPath, Origins, Patch, PatchType, Source, TextBase, apply_patches, apply_watched
 from garboard.patches.fieldpath import Pick
 from garboard.patches.origin import same
 from garboard.patches.taking import copy_of
@@ -82,7 +82,7 @@ def test_taking_a_patch_away_changes_exactly_the_fields_it_caused(base: Any, dra
     source = Source("base.yaml", write_yaml(base))
     run = [make_patch(number, value, type_) for number, (value, type_) in enumerate(drafts)]
     applied = apply_watched(copy_of(base), run, POD)
-    origins = Origins(applied, source)
+    origins = Origins(applied, TextBase(source))
     for number, patch in enumerate(run):
         try:
             without = apply_patches(copy_of(base), run[:number] + run[number + 1 :], POD).document

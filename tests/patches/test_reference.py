@@ -76,9 +76,8 @@ def _outcome(asked: dict[str, Any], shape: StructType) -> Json:
 
 
 def agree(ours: Answer, theirs: Answer) -> bool:
-    if (
-        theirs.error_class == "wrong-type"
-    ):  # a list or map where the other was needed: we say which directive is at fault
+    # A list or map where the other was needed: we say which directive is at fault.
+    if theirs.error_class == "wrong-type":
         return ours.error_class in ("bad-directive-format", "element-types", "bad-directive")
     return ours.error_class == theirs.error_class and same_value(ours.outcome, theirs.outcome)
 

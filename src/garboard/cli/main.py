@@ -1,6 +1,5 @@
 """The entry point: the table of commands, and the one place where an error becomes text and a status."""
 
-import contextlib
 import io
 import os
 import sys
@@ -11,6 +10,8 @@ from garboard.cli.lazy import LazyCommand, LazyGroup
 from garboard.errors import GarboardError
 
 COMMANDS = {
+    "init": LazyCommand("garboard.cli.init:init", "Set up the first control-plane node, or run a phase of it."),
+    "join": LazyCommand("garboard.cli.join:join", "Add this machine to a cluster, or run a phase of it."),
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
     "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
     "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),
@@ -35,13 +36,7 @@ def garboard() -> None:
 def main() -> None:
     """Run the command line and exit with the status of its outcome."""
     _prepare_streams()
-    status = run(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
-            if stream is not None:
-                stream.flush()
-    # Output is out and files are closed; taking the interpreter apart would cost a sixth of the time of `--help`.
-    os._exit(status)
+    sys.exit(run(sys.argv[1:]))
 
 
 def _prepare_streams() -> None:
@@ -65,6 +60,9 @@ def run(arguments: list[str]) -> int:
     except GarboardError as error:
         report(error.error_class, error.message, error.hint)
         return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(error.format_message() + "\n")
+        return 2
     except click.ClickException as error:
         report("usage", error.format_message(), _usage_hint(error))
         return 2
@@ -75,7 +73,9 @@ def run(arguments: list[str]) -> int:
         _drop_output()
         return 1
     except OSError as error:
-        # `host` translates what happens to files; what is left is our own output, on a disk that is full.
+        # `host` translates what happens to files. An error that names no file is about our own output: a full disk.
+        if error.filename is not None:
+            raise
         _drop_output()
         report("unwritable", f"cannot write the output: {error.strerror or error}", "check the free space")
         return 1

@@ -3,16 +3,17 @@
 A component configuration stays the document that it is; the components read it, kubeadm only passes it on.
 """
 
-import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from garboard.config.members import Members
-from garboard.config.problems import Notes, go_quote
+from garboard.config.problems import Notes
 from garboard.config.written import printed_document
 from garboard.documents import Json
 from garboard.model.addresses import parse_ip
 from garboard.model.cluster import ClusterConfiguration
+from garboard.model.go_paths import join_path
+from garboard.model.go_text import go_quote
 from garboard.model.minors import MinorFacts
 from garboard.model.node import ApiEndpoint
 
@@ -101,7 +102,7 @@ def _default_kubelet(kubelet: _Defaulter, cluster: ClusterConfiguration) -> None
     kubelet.default("staticPodPath", _MANIFESTS_DIR)
     kubelet.default("clusterDNS", [cluster.networking.dns_ip or _DEFAULT_DNS_IP])
     kubelet.default("clusterDomain", cluster.networking.dns_domain)
-    kubelet.default("authentication.x509.clientCAFile", posixpath.normpath(f"{cluster.certificates_dir}/ca.crt"))
+    kubelet.default("authentication.x509.clientCAFile", join_path(cluster.certificates_dir, "ca.crt"))
     kubelet.default("authentication.anonymous.enabled", False)
     kubelet.default("authorization.mode", "Webhook")
     kubelet.default("authentication.webhook.enabled", True)

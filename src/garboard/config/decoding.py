@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from garboard.documents import DocumentPath, Json
 from garboard.errors import InvalidValue
 from garboard.model.duration import Duration
-from garboard.schema import Field, StructType
+from garboard.schema import Field, StructType, suggest
 from garboard.schema.scalars import READERS, REFUSES_NULL, ZEROS, Mismatch
 
 _INTEGER_BITS = {"int": 64, "int32": 32, "int64": 64, "uint32": 32, "uint64": 64}
@@ -23,6 +23,7 @@ class Decoded:
 
     tree: dict[str, Json] = field(default_factory=dict)
     unknown: list[DocumentPath] = field(default_factory=list)
+    meant: list[str] = field(default_factory=list)  # the real field nearest to an unknown one, where there is one
     mismatches: list[str] = field(default_factory=list)
 
 
@@ -60,6 +61,7 @@ class _Decoder:
             known = type_.fields.get(name)
             if known is None:
                 self.found.unknown.append(child)
+                self.found.meant += [near] if (near := suggest(name, type_.fields)) else []
                 continue
             inside = _Where(type_.name.rpartition(".")[2], (*where.fields, name))
             decoded = self.value(value[name], known, child, inside)

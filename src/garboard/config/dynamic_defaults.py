@@ -6,11 +6,12 @@ kubeadm stops at the first of these that fails. Here each failure becomes a prob
 from dataclasses import replace
 
 from garboard.config.host_facts import HostFacts
-from garboard.config.problems import FieldPath, Notes, Problem, go_quote
+from garboard.config.problems import FieldPath, Notes, Problem
 from garboard.config.versions import ResolvedVersion
 from garboard.errors import InvalidValue
 from garboard.model.addresses import join_host_port, parse_host_port, parse_ip
 from garboard.model.cluster import CI_IMAGE_REPOSITORY, DEFAULT_IMAGE_REPOSITORY, ClusterConfiguration
+from garboard.model.go_text import go_quote
 from garboard.model.lifecycle import BootstrapToken, InitConfiguration, JoinConfiguration, ResetConfiguration
 from garboard.model.node import CONTROL_PLANE_TAINT, DEFAULT_CRI_SOCKET, ApiEndpoint, NodeRegistration
 

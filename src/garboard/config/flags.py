@@ -10,8 +10,8 @@ _BESIDE_CONFIG = frozenset({
     "config", "ignore-preflight-errors", "dry-run", "kubeconfig", "kubeconfig-dir", "node-name", "upload-certs",
     "print-manifest", "allow-missing-template-keys", "output", "show-managed-fields", "print-join-command", "rootfs",
     "v", "log-file", "yes",
-    # garboard's own: they say how to read the file, not what is in it.
-    "strict-config",
+    # garboard's own: they say how to read files, not what is in them.
+    "strict-config", "strict-patches",
 })  # fmt: skip
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")

@@ -24,8 +24,8 @@ from garboard.config.validate_node import (
 )
 from garboard.config.versions import ResolvedVersion, resolve_version
 from garboard.documents import Json
-from garboard.errors import BadDocument
-from garboard.model import DEFAULT_VERSION, KubernetesVersion
+from garboard.errors import BadDocument, InvalidValue
+from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
 from garboard.model.duration import Duration
 from garboard.model.lifecycle import FileDiscovery, InitConfiguration, JoinConfiguration, ResetConfiguration
 from garboard.model.node import Timeouts
@@ -228,8 +228,22 @@ def _version_in(documents: tuple[ConfigDocument, ...]) -> ResolvedVersion | None
     for document in documents:
         given = document.tree.get("kubernetesVersion")
         if document.gvk.is_kubeadm and document.gvk.kind == "ClusterConfiguration" and isinstance(given, str) and given:
-            return resolve_version(given)
+            return _supported(resolve_version(given), document)
     return None
+
+
+def _supported(version: ResolvedVersion, document: ConfigDocument) -> ResolvedVersion:
+    """Return the version of a document if its minor is supported; no option could stand in for what the file says."""
+    try:
+        reference_version(version.release)
+    except InvalidValue as error:
+        source = document.source
+        raise InvalidValue(
+            f"{source.file}: kubernetesVersion: {error.message}{source.where(('kubernetesVersion',))}",
+            hint=f"write a version of a supported minor, such as {DEFAULT_VERSION}",
+            error_class=error.error_class,
+        ) from error
+    return version
 
 
 def _check_component_version(document: ConfigDocument) -> None:

@@ -8,7 +8,7 @@ from garboard.config.node_documents import init_to_document, join_to_document, r
 from garboard.config.problems import Notes
 from garboard.config.upgrade_document import upgrade_to_document
 from garboard.config.written import printed_document
-from garboard.documents import Json, write_yaml
+from garboard.documents import Json, marshal_yaml, write_yaml
 from garboard.errors import BadUsage
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.lifecycle import (
@@ -54,7 +54,7 @@ def joined(texts: Iterable[str]) -> str:
 
 def _document_text(kind: str, document: dict[str, Json], facts: MinorFacts) -> str:
     api_version = facts.config_api.written
-    return write_yaml(printed_document(document, api_version, kind, facts))
+    return marshal_yaml(printed_document(document, api_version, kind, facts), source=kind)
 
 
 def init_defaults_text(facts: MinorFacts, component_kinds: Iterable[str] = ()) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from garboard.documents import Json
 from garboard.errors import BadDocument
+from garboard.model.go_text import go_quote
 
 FieldPath = tuple[str | int, ...]
 REDACTED = "(not shown)"
@@ -49,22 +50,6 @@ def go_value(value: Json) -> str:
     if isinstance(value, str):
         return go_quote(value)
     return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
-
-
-def go_quote(text: str) -> str:
-    """Quote text as Go's %q does."""
-    escapes = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
-    escapes |= {'"': '\\"', "\\": "\\\\"}
-    return '"' + "".join(escapes.get(char) or _printable(char) for char in text) + '"'
-
-
-def _printable(char: str) -> str:
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 class InvalidConfiguration(BadDocument):

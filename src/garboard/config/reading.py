@@ -11,8 +11,12 @@ from garboard.config.v1beta3 import cluster_to_v1beta4, node_to_v1beta4
 from garboard.documents import Json
 from garboard.errors import BadDocument
 from garboard.model.minors import MINORS, MinorFacts
-from garboard.schema import StructType, load_schema
+from garboard.schema import StructType, load_schema, suggest
 
+KINDS = (
+    *(f"{name}Configuration" for name in ("Init", "Cluster", "Join", "Reset", "Upgrade")),
+    *COMPONENT_KINDS,
+)
 V1BETA3 = f"{KUBEADM_GROUP}/v1beta3"
 _MIGRATE = "'kubeadm config migrate --old-config old-config-file --new-config new-config-file'"
 
@@ -31,13 +35,26 @@ class ReadOptions:
 def check_known(documents: Iterable[ConfigDocument], facts: MinorFacts, options: ReadOptions) -> None:
     """Refuse documents of kinds that kubeadm has never heard of."""
     unknown = [
-        document.gvk
+        document
         for document in documents
         if document.gvk.api_version not in facts.config_api.removed and type_of(document.gvk, facts, options) is None
     ]
     if unknown:
-        listed = ", ".join(gvk.as_go_literal for gvk in unknown)
-        raise BadDocument(f"unknown configuration APIs: []schema.GroupVersionKind{{{listed}}}")
+        listed = ", ".join(document.gvk.as_go_literal for document in unknown)
+        raise BadDocument(
+            f"unknown configuration APIs: []schema.GroupVersionKind{{{listed}}}", hint=_hint_for_unknown(unknown[0])
+        )
+
+
+def _hint_for_unknown(document: ConfigDocument) -> str:
+    kind, where = document.gvk.kind, f"{document.source.file}:{document.source.line}"
+    if kind in KINDS:
+        return f"{where}: {kind} has another apiVersion, see `garboard config print init-defaults`"
+    # All the kinds end alike; only what stands before that tells them apart.
+    stems = {known.removesuffix("Configuration"): known for known in KINDS}
+    stem = kind.removesuffix("Configuration").removesuffix("Config")
+    near = stem if stem in stems else suggest(stem, stems)
+    return f"{where}: did you mean {stems[near]}?" if near else f"{where}: the kinds are {', '.join(KINDS)}"
 
 
 def check_supported(document: ConfigDocument, facts: MinorFacts, options: ReadOptions, notes: Notes) -> None:

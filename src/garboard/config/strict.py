@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import yaml
 
 from garboard.config.decoding import Decoded, decode, path_text
-from garboard.config.problems import InvalidConfiguration, Notes, go_quote
+from garboard.config.problems import InvalidConfiguration, Notes
 from garboard.config.sources import ConfigDocument
 from garboard.documents import DocumentPath, Json
+from garboard.model.go_text import go_quote
 from garboard.schema import StructType
 
 
@@ -21,7 +22,9 @@ def decode_strictly(document: ConfigDocument, type_: StructType, notes: Notes, *
     findings = [*_findings(document, decoded)]
     if findings and is_fatal:
         raise InvalidConfiguration(
-            file, (f"{prefix}strict decoding error: {text}{document.source.where(path)}" for text, path in findings)
+            file,
+            (f"{prefix}strict decoding error: {text}{document.source.where(path)}" for text, path in findings),
+            hint=f"did you mean {' and '.join(map(repr, decoded.meant))}?" if decoded.meant else None,
         )
     if findings:
         notes.warn(f"{prefix}strict decoding error: {', '.join(text for text, _ in findings)}")

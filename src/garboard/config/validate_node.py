@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 
 from garboard.config.host_facts import HostFacts
-from garboard.config.problems import FieldPath, Notes, Problem, go_quote
+from garboard.config.problems import FieldPath, Notes, Problem
 from garboard.config.validate_cluster import args_problems, cluster_problems, path_problems
 from garboard.errors import InvalidValue
 from garboard.model.addresses import parse_ip, split_host_port, url_scheme
+from garboard.model.go_text import go_quote
 from garboard.model.lifecycle import (
     DEFAULT_TOKEN_USAGES,
     BootstrapToken,

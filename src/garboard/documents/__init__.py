@@ -3,7 +3,7 @@
 What the trees mean is left to `config`, `patches` and `schema`.
 """
 
-from garboard.documents.convert import json_to_yaml
+from garboard.documents.convert import json_to_yaml, marshal_yaml
 from garboard.documents.json_text import read_json, write_json
 from garboard.documents.json_value import MAX_DEPTH, DocumentPath, Json, equal
 from garboard.documents.positions import Position, Positions, locate
@@ -30,6 +30,7 @@ __all__ = [
     "equal",
     "json_to_yaml",
     "locate",
+    "marshal_yaml",
     "read_json",
     "read_stream",
     "read_yaml",

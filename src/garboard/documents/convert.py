@@ -1,7 +1,10 @@
-"""JSON text to YAML text in one step, as `JSONToYAML` of sigs.k8s.io/yaml does it."""
+"""JSON text to YAML text in one step, as `JSONToYAML` and `Marshal` of sigs.k8s.io/yaml do it."""
+
+import re
 
 from yaml.events import ScalarEvent
 
+from garboard.documents.json_text import write_json
 from garboard.documents.json_value import Json
 from garboard.documents.numbers import SpelledFloat
 from garboard.documents.place import Place
@@ -9,6 +12,9 @@ from garboard.documents.yaml_read import build_tree
 from garboard.documents.yaml_scalars import resolve
 from garboard.documents.yaml_tree import TreeBuilder
 from garboard.documents.yaml_write import write_yaml
+
+# How the YAML writer spells what JSON text may hold as it is and the YAML reader then stumbles over.
+_ODD_CHARACTER = re.compile(r"\\(?:N|x[789]|uFFF)")
 
 
 class _SpellingBuilder(TreeBuilder):
@@ -25,3 +31,9 @@ def json_to_yaml(data: bytes | str, *, source: str) -> str:
     Unlike `write_yaml` of a tree, this keeps the kind of a number as it is spelled: `1e6` is written `1e+06`.
     """
     return write_yaml(build_tree(data, Place(source), _SpellingBuilder)[0])
+
+
+def marshal_yaml(document: Json, *, source: str) -> str:
+    """Return a document as YAML by way of JSON text, as Go programs do: a next line becomes a space, DEL is refused."""
+    text = write_yaml(document)
+    return json_to_yaml(write_json(document), source=source) if _ODD_CHARACTER.search(text) else text

@@ -47,12 +47,14 @@ def build_tree(data: bytes | str, place: Place, builder: type[BuilderT]) -> tupl
         place.refuse_at(before, len(before), error.reason, _BYTES_HINT)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place.refuse(_sentence(error), mark.line if mark else 0, mark.column if mark else 0, _SYNTAX_HINT)
+        hint = _TOKEN_HINT if error.problem and "cannot start any token" in error.problem else _SYNTAX_HINT
+        place.refuse(_sentence(error), mark.line if mark else 0, mark.column if mark else 0, hint)
     except (YAMLError, UnicodeError) as error:
         place.refuse(str(error), 0, 0, _BYTES_HINT)
 
 
 _BYTES_HINT: Final = "save the file as UTF-8 text without control characters"
+_TOKEN_HINT: Final = "indent with spaces: YAML takes no tabs; quote a text that begins with @, ` or %"
 _SYNTAX_HINT: Final = "check indentation, quotes and brackets around this place"
 
 

@@ -14,6 +14,9 @@ from garboard.errors import BadDocument, GarboardError
 # Nothing a person writes for a cluster comes near this; what does is a mistake (a core dump, an image, a device).
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 
+# A path can hold what no file system takes, such as a NUL byte; Python then has no OSError but a ValueError.
+_ERRORS = (OSError, ValueError)
+
 
 def read_file(path: str | Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
     """Return the bytes of `path` (`-` is stdin); anything but a readable file of at most `limit` bytes is refused."""
@@ -51,6 +54,17 @@ def _read_regular(path: Path, limit: int) -> bytes:
         return handle.read(limit + 1)
 
 
+def read_if_there(path: str | Path) -> bytes | None:
+    """Return the bytes of `path`, or None where there is no such file; one that cannot be read is refused."""
+    try:
+        Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except _ERRORS:
+        pass  # the read below fails with the reason
+    return read_file(path)
+
+
 def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> None:
     """Put `data` at `path` in one move: a reader sees the old file or the new one, also after a power cut.
 
@@ -59,9 +73,9 @@ def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> Non
     target = Path(path)
     try:
         _replace(target, data, mode)
-    except OSError as error:
+    except _ERRORS as error:
         raise GarboardError(
-            f"cannot write {target}: {error.strerror or error}",
+            f"cannot write {target}: {_reason(error)}",
             hint="nothing was changed; check the folder, its permissions and the free space",
             error_class="unwritable",
         ) from error
@@ -98,13 +112,13 @@ def _permissions(target: Path) -> int:
         return 0o666 & ~umask
 
 
-def make_folder(path: str | Path) -> None:
-    """Make a folder with its parents; one that is there already is fine."""
+def make_folder(path: str | Path, *, mode: int = 0o777) -> None:
+    """Make a folder with its parents; every one that is missing gets `mode`, as far as the umask lets it."""
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+        _make_folders(Path(path), mode)
+    except _ERRORS as error:
         raise GarboardError(
-            f"cannot make the folder {path}: {error.strerror or error}",
+            f"cannot make the folder {path}: {_reason(error)}",
             hint="check its parent and the permissions there",
             error_class="unwritable",
         ) from error
@@ -114,8 +128,41 @@ def is_folder(path: str | Path) -> bool:
     """Say whether `path` is a folder, or a link to one; what cannot be looked at is none."""
     try:
         return Path(path).is_dir()
-    except OSError:
+    except _ERRORS:
         return False
+
+
+def _make_folders(path: Path, mode: int) -> None:
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode, exist_ok=True)
+    if not path.is_dir():
+        path.mkdir()  # to fail with the reason
+
+
+def file_owner(path: str | Path) -> tuple[int, int, int] | None:
+    """Return user, group and mode of a file, or None where there is no file."""
+    try:
+        found = Path(path).stat()
+    except _ERRORS:
+        return None
+    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+
+
+def change_owner(path: str | Path, *, uid: int, gid: int, mode: int | None) -> None:
+    """Give a file away with that mode; without one, a folder and all below it."""
+    target = Path(path)
+    try:
+        for each in (target, *(target.rglob("*") if mode is None else ())):
+            os.lchown(each, uid, gid)
+        if mode is not None:
+            target.chmod(mode)
+    except _ERRORS as error:
+        raise GarboardError(
+            f"cannot give {target} to {uid}:{gid}: {_reason(error)}",
+            hint="only root may give files away",
+            error_class="unwritable",
+        ) from error
 
 
 def list_tree(folder: str | Path) -> list[str]:
@@ -127,13 +174,12 @@ def list_tree(folder: str | Path) -> list[str]:
     try:
         if root.is_symlink() or not root.is_dir():
             what = "a symbolic link" if root.is_symlink() else "not a directory" if root.exists() else "not there"
-            raise BadDocument(
-                f"cannot list {root}: it is {what}", hint="name the directory itself", error_class="not-a-directory"
-            )
+            hint = "check the path" if what == "not there" else "name the directory itself"
+            raise BadDocument(f"cannot list {root}: it is {what}", hint=hint, error_class="not-a-directory")
         return sorted(path.relative_to(root).as_posix() for path in _walk(root))
     except OSError as error:
         raise GarboardError(
-            f"cannot list {error.filename or root}: {error.strerror or error}",
+            f"cannot list {error.filename or root}: {_reason(error)}",
             hint="check the permissions of the directory",
             error_class="unreadable",
         ) from error
@@ -146,3 +192,7 @@ def _walk(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root, onerror=fail):
         links = [name for name in folders if (Path(folder) / name).is_symlink()]
         yield from (Path(folder) / name for name in (*links, *files))
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

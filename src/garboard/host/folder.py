@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from garboard.host.files import make_folder, read_file, write_file
+from garboard.host.files import file_owner, make_folder, read_if_there, write_file
 
 
 class HostFolder:
@@ -13,14 +13,13 @@ class HostFolder:
 
     def read(self, name: str) -> bytes | None:
         """Return the content, or None when there is no such file; an absolute name is taken as it is."""
-        path = self.root / name
-        return read_file(path) if path.exists() else None
+        return read_if_there(self.root / name)
 
     def write(self, name: str, data: bytes, *, new_mode: int) -> None:
         """Replace the content in one move; a new file gets `new_mode`, an existing one keeps its own."""
         path = self.root / name
         make_folder(path.parent)
-        write_file(path, data, mode=None if path.exists() else new_mode)
+        write_file(path, data, mode=new_mode if file_owner(path) is None else None)
 
     def path_of(self, name: str) -> str:
         return str(self.root / name)

@@ -51,13 +51,6 @@ class KubeadmBootstrap:
     yours: Documents
     report: Callable[[str], None]
 
-    def check(self) -> None:
-        """Render every document once, so that a conflict is found before anything is started."""
-        trial = ClusterSecrets("aaaaaa.aaaaaaaaaaaaaaaa", "0" * 64)
-        init_documents(self.lab, self.lab.nodes[0], trial, self.needs, self.yours)
-        for node in self.lab.nodes[1:]:
-            join_documents(self.lab, node, trial, self.needs, self.yours)
-
     def run(self, port: int, timings: dict[str, float]) -> None:
         """Bring up the first control plane, join the others one after the other and the workers beside them."""
         shared = new_secrets()
@@ -81,7 +74,7 @@ class KubeadmBootstrap:
     def join(self, node: Node, shared: ClusterSecrets) -> None:
         """Join one node with the discovery file made from the administrator's kubeconfig."""
         self.place(node, DISCOVERY, self._discovery().encode())
-        self._kubeadm(node, "join", join_documents(self.lab, node, shared, self.needs, self.yours))
+        self._kubeadm(node, "join", join_documents(self.lab, node, shared, self.yours))
 
     def fresh_secrets(self) -> ClusterSecrets:
         """Put a new token and newly encrypted certificates into a running cluster, for a node that joins later."""

@@ -4,6 +4,7 @@ A kubelet takes the pods of another one on the same root for orphans and kills t
 namespace; inside it the kubelet works with `/` as on a machine of its own.
 """
 
+import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 TOP = "garboard-lab"
 # Processes of the node live in this leaf: with cgroup v2 a group with controllers switched on may hold none itself.
 LEAF = "system"
+# A group counts as one process beside those of the machine unless it is given more weight; a lab is dozens of them.
+WEIGHTS = {"cpu.shares": "32768", "cpu.weight": "3200"}
 NOT_OPTIONS = {"rw", "ro", "nsdelegate", "memory_recursiveprot", "memory_localevents"}
 
 
@@ -64,6 +67,8 @@ class LabGroups:
                 path = path / part
                 path.mkdir(exist_ok=True)
                 _adopt_cpuset(path)
+                if part != node:
+                    _give_weight(path)
             (path / LEAF).mkdir(exist_ok=True)
             _adopt_cpuset(path / LEAF)
 
@@ -76,7 +81,9 @@ class LabGroups:
             for part in ("", TOP, self.lab, node):
                 path = path / part
                 for controller in (path / "cgroup.controllers").read_text().split():
-                    (path / "cgroup.subtree_control").write_text(f"+{controller}")
+                    # Refused where processes sit in the group itself, as in a container: its pods then do without.
+                    with contextlib.suppress(OSError):
+                        (path / "cgroup.subtree_control").write_text(f"+{controller}")
 
     def remove(self, node: str | None = None) -> list[Path]:
         """Remove the groups of a node, or of the whole lab; return those that are still in use."""
@@ -87,13 +94,27 @@ class LabGroups:
                 _remove_if_empty(hierarchy.path / TOP)
         return left
 
-    def memory_bytes(self) -> int | None:
-        """The memory that the processes of the lab use, as the memory controller counts it."""
+    def cpu_seconds(self) -> float | None:
+        """The processor time that the processes of the lab have used."""
         for hierarchy in self.hierarchies:
-            for name in ("memory.usage_in_bytes", "memory.current"):
-                file = self.group(hierarchy) / name
-                if file.exists():
-                    return int(file.read_text())
+            group = self.group(hierarchy)
+            if (group / "cpuacct.usage").exists():
+                return int((group / "cpuacct.usage").read_text()) / 1e9
+            if hierarchy.is_v2 and "usage_usec" in (text := (group / "cpu.stat").read_text()):
+                return int(text.split()[1]) / 1e6
+        return None
+
+    def memory_bytes(self) -> int | None:
+        """The working set of the lab's processes, as the kubelet counts it: all but idle pages of files."""
+        for hierarchy in self.hierarchies:
+            for name, inactive in (
+                ("memory.usage_in_bytes", "total_inactive_file"),
+                ("memory.current", "inactive_file"),
+            ):
+                group = self.group(hierarchy)
+                if (group / name).exists():
+                    fields = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+                    return int((group / name).read_text()) - int(fields.get(inactive, 0))
         return None
 
 
@@ -113,6 +134,12 @@ def _remove_if_empty(group: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def _give_weight(group: Path) -> None:
+    for name, weight in WEIGHTS.items():
+        if (group / name).exists():
+            (group / name).write_text(weight)
 
 
 def _adopt_cpuset(group: Path) -> None:

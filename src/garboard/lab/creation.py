@@ -3,6 +3,7 @@
 import shutil
 import socket
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,10 @@ from pathlib import Path
 from garboard.errors import BadUsage, GarboardError
 from garboard.lab.bootstrap import KubeadmBootstrap, measured
 from garboard.lab.control import SupervisorGone, ask
-from garboard.lab.kubeadm import PATCHES, Documents, Needs
+from garboard.lab.kubeadm import PATCHES, Documents, Needs, check_documents
 from garboard.lab.labs import Labs
 from garboard.lab.limits import Limits
+from garboard.lab.patches import merge_patches
 from garboard.lab.preflight import Preflight
 from garboard.lab.provision import NodeContent, provision
 from garboard.lab.record import ProcessId, Record, Stage, myself
@@ -28,7 +30,7 @@ class Order:
 
     lab: Lab
     yours: Documents = field(default_factory=dict)
-    patches: Path | None = None
+    patches: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def up(labs: Labs, order: Order) -> Record:
@@ -44,6 +46,7 @@ def up(labs: Labs, order: Order) -> Record:
     with measured(timings, "preflight"):
         preflight.require()
         needs = find_needs(labs, preflight, order)
+        check_documents(order.lab, needs, order.yours)
     with measured(timings, "programs and images"):
         content = labs.node_content(order.lab, order.lab.version)
     record = _claim(labs, order.lab)
@@ -66,14 +69,12 @@ def _raise(
     with measured(timings, "supervisor"):
         record = _start_supervisor(labs, record)
     bootstrap = labs.bootstrap(record, needs, order.yours)
-    if is_cluster:
-        bootstrap.check()
     keep_order(labs, order, needs)
     labs.report(f"starting {len(order.lab.nodes)} nodes")
     with measured(timings, "nodes"):
         _start_nodes(labs, record.lab, content)
     for node in order.lab.nodes:
-        place_patches(labs, bootstrap, node, order.patches)
+        place_patches(labs, bootstrap, node)
     if is_cluster:
         bootstrap.run(record.port, timings)
     return record
@@ -85,7 +86,7 @@ def find_needs(labs: Labs, preflight: Preflight, order: Order) -> Needs:
     if mode.lacks and order.lab.bootstrap is not Bootstrap.NONE:
         labs.report(f"kube-proxy uses {mode.mode}: {mode.lacks}")
     is_v1 = any(not each.is_v2 and "memory" in each.options for each in labs.groups("").hierarchies)
-    return Needs(is_v1, mode.mode, has_patches=order.patches is not None)
+    return Needs(is_v1, mode.mode)
 
 
 def _claim(labs: Labs, lab: Lab) -> Record:
@@ -143,19 +144,19 @@ def _start_nodes(labs: Labs, lab: Lab, content: NodeContent) -> None:
         list(pool.map(start, lab.nodes))
 
 
-def place_patches(labs: Labs, bootstrap: KubeadmBootstrap, node: Node, folder: Path | None) -> None:
-    """Copy the user's patches into a node."""
-    for path in sorted(folder.iterdir()) if folder else ():
-        if path.is_file():
-            bootstrap.place(node, f"{PATCHES}/{path.name}", labs.machine.read_file(path))
+def place_patches(labs: Labs, bootstrap: KubeadmBootstrap, node: Node) -> None:
+    """Copy the lab's patches into a node."""
+    for path in sorted(bootstrap.files.patches.iterdir()):
+        bootstrap.place(node, f"{PATCHES}/{path.name}", labs.machine.read_file(path))
 
 
 def keep_order(labs: Labs, order: Order, needs: Needs) -> None:
     """Keep what the user gave with the lab, for nodes that are added later."""
     files = labs.files(order.lab.name)
     labs.records.write_given(files, order.yours, needs)
-    if order.patches:
-        shutil.copytree(order.patches, files.patches)
+    files.patches.mkdir()
+    for name, data in merge_patches(order.patches).items():
+        labs.machine.write_file(files.patches / name, data)
 
 
 def _clear_failed(labs: Labs, name: str) -> None:

@@ -33,12 +33,16 @@ def read_order(
     )  # fmt: skip
     if patches:
         refuse(_patch_conflicts(machine, patches), f"a patch in {patches}")
-    return Order(lab, yours, patches.absolute() if patches else None)
+    return Order(lab, yours, _read_folder(machine, patches) if patches else {})
 
 
 def _read_documents(machine: Machine, path: Path) -> list[tuple[Json, str]]:
     documents = read_stream(machine.read_file(path), source=str(path))
     return [(each.value, f"{path}:{each.line}") for each in documents]
+
+
+def _read_folder(machine: Machine, folder: Path) -> dict[str, bytes]:
+    return {path.name: machine.read_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 def _patch_conflicts(machine: Machine, folder: Path) -> list[Conflict]:

@@ -38,7 +38,6 @@ class Needs:
 
     is_cgroup_v1: bool
     proxy_mode: str
-    has_patches: bool = False
 
 
 Documents = Mapping[str, dict[str, Json]]
@@ -52,7 +51,7 @@ def init_documents(lab: Lab, node: Node, secrets: ClusterSecrets, needs: Needs, 
             "certificateKey": secrets.certificate_key,
             "localAPIEndpoint": _local_endpoint(node),
             "nodeRegistration": _registration(node),
-            **_patches(needs),
+            "patches": {"directory": PATCHES},
         },
         "ClusterConfiguration": cluster_needs(lab),
         "KubeletConfiguration": kubelet_needs(needs),
@@ -60,17 +59,18 @@ def init_documents(lab: Lab, node: Node, secrets: ClusterSecrets, needs: Needs, 
     }
     defaults: dict[str, dict[str, Json]] = {
         "InitConfiguration": {"nodeRegistration": _taints(lab)},
+        "ClusterConfiguration": CLUSTER_DEFAULTS,
         "KubeletConfiguration": KUBELET_DEFAULTS,
     }
     return _render(needed, defaults, yours)
 
 
-def join_documents(lab: Lab, node: Node, secrets: ClusterSecrets, needs: Needs, yours: Documents) -> str:
+def join_documents(lab: Lab, node: Node, secrets: ClusterSecrets, yours: Documents) -> str:
     """Write the file for `kubeadm join` on `node`."""
     needed: dict[str, Json] = {
         "discovery": {"file": {"kubeConfigPath": DISCOVERY}, "tlsBootstrapToken": secrets.token},
         "nodeRegistration": _registration(node),
-        **_patches(needs),
+        "patches": {"directory": PATCHES},
     }
     defaults: dict[str, Json] = {}
     if node.role is Role.CONTROL_PLANE:
@@ -78,6 +78,14 @@ def join_documents(lab: Lab, node: Node, secrets: ClusterSecrets, needs: Needs, 
         defaults["nodeRegistration"] = _taints(lab)
     only = {kind: document for kind, document in yours.items() if kind == "JoinConfiguration"}
     return _render({"JoinConfiguration": needed}, {"JoinConfiguration": defaults}, only)
+
+
+def check_documents(lab: Lab, needs: Needs, yours: Documents) -> None:
+    """Refuse documents that contradict what the lab needs, before anything is made."""
+    trial = ClusterSecrets("aaaaaa.aaaaaaaaaaaaaaaa", "0" * 64)
+    init_documents(lab, lab.nodes[0], trial, needs, yours)
+    for node in lab.nodes[1:]:
+        join_documents(lab, node, trial, yours)
 
 
 def cluster_needs(lab: Lab) -> dict[str, Json]:
@@ -96,6 +104,20 @@ def kubelet_needs(needs: Needs) -> dict[str, Json]:
     """There is no systemd in a node; and since 1.35 the kubelet refuses cgroup v1 unless told otherwise."""
     return {"cgroupDriver": "cgroupfs", **({"failCgroupV1": False} if needs.is_cgroup_v1 else {})}
 
+
+# The controller manager makes a service account and a token for each of its forty controllers before one of them works;
+# at its usual 20 requests a second that alone takes five seconds. And whoever starts before the API server should look
+# again sooner than after two.
+CLUSTER_DEFAULTS: dict[str, Json] = {
+    "controllerManager": {
+        "extraArgs": [
+            {"name": "kube-api-qps", "value": "200"},
+            {"name": "kube-api-burst", "value": "400"},
+            {"name": "leader-elect-retry-period", "value": "500ms"},
+        ]
+    },
+    "scheduler": {"extraArgs": [{"name": "leader-elect-retry-period", "value": "500ms"}]},
+}
 
 # The disk is the machine's: a full one must not make every node of the lab throw out its pods.
 KUBELET_DEFAULTS: dict[str, Json] = {
@@ -171,7 +193,3 @@ def _taints(lab: Lab) -> dict[str, Json]:
 
 def _local_endpoint(node: Node) -> dict[str, Json]:
     return {"advertiseAddress": node.address, "bindPort": API_PORT}
-
-
-def _patches(needs: Needs) -> dict[str, Json]:
-    return {"patches": {"directory": PATCHES}} if needs.has_patches else {}

@@ -36,11 +36,14 @@ def merge(yours: Json, needed: Json, where: str, conflicts: list[Conflict]) -> J
 
 
 def fill(yours: Json, default: Json) -> Json:
-    """Return `yours` with what it leaves open taken from `default`; lists are taken whole."""
+    """Return `yours` with what it leaves open taken from `default`; of lists, entries with a name that is not there."""
     if yours is None:
         return default
     if isinstance(yours, dict) and isinstance(default, dict):
         return {**default, **{key: fill(value, default.get(key)) for key, value in yours.items()}}
+    if isinstance(yours, list) and isinstance(default, list):
+        named = {_name(entry) for entry in yours if isinstance(_name(entry), str)}
+        return [*yours, *(entry for entry in default if isinstance(_name(entry), str) and _name(entry) not in named)]
     return yours
 
 

@@ -6,6 +6,12 @@ from garboard.lab.topology import ENDPOINT_ADDRESS, ENDPOINT_NAME, NODE_NETWORK,
 
 BRIDGE = "switch"
 PREFIX = NODE_NETWORK.prefixlen
+# The switch forwards (to nowhere), and its rules are for what it forwards: frames between nodes only cross its bridge.
+SWITCH_SYSCTLS = {
+    "/proc/sys/net/ipv4/ip_forward": "1",
+    "/proc/sys/net/bridge/bridge-nf-call-iptables": "0",
+    "/proc/sys/net/bridge/bridge-nf-call-ip6tables": "0",
+}
 
 
 def switch_commands() -> str:
@@ -15,7 +21,18 @@ def switch_commands() -> str:
         f"link add {BRIDGE} type bridge\n"
         f"addr add {ENDPOINT_ADDRESS}/{PREFIX} dev {BRIDGE}\n"
         f"link set {BRIDGE} up\n"
+        # It leads nowhere, but without it the kernel would not ask the rules below.
+        f"route add default dev {BRIDGE}\n"
     )
+
+
+def refusal_rules() -> str:
+    """Refuse at once what leads out of the lab: a connection that gets no answer keeps its program waiting for minutes.
+
+    The kernel's own "unreachable" will not do, for it is sent once a second at most. Run in the switch's namespace.
+    """
+    chain = "type filter hook forward priority 0; meta l4proto tcp reject with tcp reset; reject"
+    return f"table inet outside {{ chain forward {{ {chain}; }}; }}\n"
 
 
 def plug_commands(node: Node, pid: int) -> str:

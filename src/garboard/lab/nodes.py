@@ -42,8 +42,7 @@ def add_node(labs: Labs, name: str, role: Role, version: KubernetesVersion | Non
 def _join(labs: Labs, record: Record, node: Node) -> None:
     yours, needs = labs.records.read_given(labs.files(record.lab.name))
     bootstrap = labs.bootstrap(record, needs, yours)
-    patches = labs.files(record.lab.name).patches
-    place_patches(labs, bootstrap, node, patches if patches.is_dir() else None)
+    place_patches(labs, bootstrap, node)
     bootstrap.join(node, bootstrap.fresh_secrets())
     bootstrap.wait_until_ready()
 

@@ -86,7 +86,7 @@ def _summary(labs: Labs, name: str, record: Record | None) -> Summary:
 
 
 def memory_bytes(labs: Labs, record: Record) -> int | None:
-    """The memory of a lab: what its nodes hold, without the page cache, and its supervisor."""
+    """The memory of a lab: the working set of its nodes, and its supervisor."""
     supervisor = record.supervisor
     if supervisor is None:
         return None

@@ -121,8 +121,11 @@ class Records:
     def require(self, name: str) -> Record:
         record = self.read(name)
         if record is None:
-            known = ", ".join(self.names()) or "none"
-            raise InvalidValue(f"there is no lab {name!r} (labs here: {known})", hint="make one with `garboard lab up`")
+            known = self.names()
+            raise InvalidValue(
+                f"there is no lab {name!r} (labs here: {', '.join(known) or 'none'})",
+                hint=f"pass --name {known[0]}" if known else "make one with `garboard lab up`",
+            )
         return record
 
     def write_given(self, files: LabFiles, yours: Documents, needs: Needs) -> None:

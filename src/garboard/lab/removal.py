@@ -9,6 +9,7 @@ from pathlib import Path
 
 from garboard.errors import GarboardError
 from garboard.lab.labs import Labs
+from garboard.lab.layout import images_folder
 from garboard.lab.limits import Limits
 from garboard.lab.record import ProcessId, Stage, myself
 
@@ -36,6 +37,16 @@ def prune(labs: Labs) -> list[str]:
             remove(labs, name)
         _restore_limits(labs)
     return dead
+
+
+def remove_images(labs: Labs) -> None:
+    """Remove the imported images and the logs of labs that failed; nodes that run keep theirs by their hard links."""
+    store = images_folder(labs.home)
+    if store.is_dir():
+        with labs.machine.locked(store / ".lock"):
+            for folder in (each for each in store.iterdir() if each.is_dir()):
+                shutil.rmtree(folder)
+    shutil.rmtree(labs.home / "failed", ignore_errors=True)
 
 
 def remove(labs: Labs, name: str) -> None:

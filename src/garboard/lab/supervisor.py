@@ -72,6 +72,10 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ended.set)
         await self._ip(network.switch_commands())
+        for path, value in network.SWITCH_SYSCTLS.items():
+            if Path(path).exists():
+                Path(path).write_text(value)
+        await self._must(["nft", "-f", "-"], network.refusal_rules())
         self._keep(self.proxy.check_forever())
         await loop.create_server(self.proxy.front, ENDPOINT_ADDRESS, API_PORT)
         await loop.create_server(self.proxy.front, sock=forward)

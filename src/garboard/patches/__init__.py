@@ -27,15 +27,26 @@ from garboard.patches.lint_report import count_errors, findings_as_json, finding
 from garboard.patches.lint_tree import lint_tree, unreadable
 from garboard.patches.numbers import as_decoded
 from garboard.patches.objects import Entry, ObjectPatches, read_patch_set, unmatched
-from garboard.patches.origin import Event, History, Origin, Origins
+from garboard.patches.origin import Base, Event, History, Origin, OriginKind, Origins, TextBase
 from garboard.patches.patch import Patch, PatchType, Source
+from garboard.patches.patcher import TargetPatcher
 from garboard.patches.run import patch_object, patch_target
 from garboard.patches.sarif import findings_as_sarif
-from garboard.patches.targets import Target, find_target, finish, instance_patch, target_of, targets_of
-from garboard.patches.tree import NodeFacts, read_patch_tree
+from garboard.patches.targets import (
+    Target,
+    find_target,
+    finish,
+    instance_patch,
+    refuse_other_target,
+    target_of,
+    targets_of,
+)
+from garboard.patches.tree import MARKER, NodeFacts, read_patch_tree
 
 __all__ = [
+    "MARKER",
     "Applied",
+    "Base",
     "CompiledFile",
     "Entry",
     "Event",
@@ -46,6 +57,7 @@ __all__ = [
     "NodeFacts",
     "ObjectPatches",
     "Origin",
+    "OriginKind",
     "Origins",
     "Patch",
     "PatchChecks",
@@ -57,7 +69,9 @@ __all__ = [
     "Source",
     "Subject",
     "Target",
+    "TargetPatcher",
     "TargetedPatch",
+    "TextBase",
     "apply_patches",
     "apply_watched",
     "as_decoded",
@@ -87,6 +101,7 @@ __all__ = [
     "read_patch_set",
     "read_patch_tree",
     "refuse_errors",
+    "refuse_other_target",
     "show_path",
     "summary",
     "target_of",

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.errors import PatchFailed
+from garboard.patches.directives import DIRECTIVES
 from garboard.patches.findings import Finding
 from garboard.patches.json6902 import apply_args, apply_json
 from garboard.patches.merge import apply_merge
+from garboard.patches.numbers import as_decoded
 from garboard.patches.patch import Patch, PatchType
 from garboard.patches.strategic import apply_strategic
 from garboard.patches.taking import Remark, Taker, copy_of
 from garboard.patches.trace import Trace
 from garboard.schema import StructType
-
-DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder", "$deleteFromPrimitiveList")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _apply(document: Json, patch: Patch, shape: StructType | None, taker: Taker)
             return apply_json(document, patch.value, taker)
         if patch.type is PatchType.ARGS:
             return apply_args(document, patch.value, taker)
-        return apply_strategic(document, patch.value, _known(shape), taker)
+        return apply_strategic(as_decoded(document), patch.value, _known(shape), taker)
     except PatchFailed as error:
         message = f"{patch.where(error.at)}: {error.message}"
         raise PatchFailed(message, error_class=error.error_class, at=error.at, hint=error.hint) from error

@@ -3,15 +3,9 @@
 from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json
+from garboard.patches.directives import DIRECTIVE, RETAIN_KEYS, SET_ORDER, WITH_FIELD
 from garboard.patches.notes import Notes
-from garboard.patches.taking import DIRECTIVE
 from garboard.schema import Field, StructType, suggest
-
-RETAIN_KEYS = "$retainKeys"
-SET_ORDER = "$setElementOrder"
-DELETE_FROM_LIST = "$deleteFromPrimitiveList"
-DIRECTIVES = (DIRECTIVE, RETAIN_KEYS, SET_ORDER, DELETE_FROM_LIST)
-WITH_FIELD = (SET_ORDER, DELETE_FROM_LIST)
 
 
 def field_of(key: str) -> str | None:

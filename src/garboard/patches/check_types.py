@@ -5,10 +5,10 @@ from enum import Enum, auto
 
 from garboard.documents import DocumentPath, Json
 from garboard.model import SUPPORTED_VERSIONS
-from garboard.patches.check_directives import DIRECTIVES, DirectiveCheck, field_of
+from garboard.patches.check_directives import DirectiveCheck, field_of
 from garboard.patches.check_flags import FlagCheck
+from garboard.patches.directives import DIRECTIVE, DIRECTIVES
 from garboard.patches.notes import Notes
-from garboard.patches.taking import DIRECTIVE
 from garboard.schema import Field, Schema, StructType, load_schema, suggest
 from garboard.schema.scalars import READERS, Mismatch, expected
 

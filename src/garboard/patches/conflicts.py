@@ -2,12 +2,10 @@
 
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
+from garboard.patches.directives import DIRECTIVE, RETAIN_KEYS
 from garboard.patches.lookup import Shape, element_shape, member_shape
 from garboard.patches.slots import Slots
-from garboard.patches.taking import DIRECTIVE
 from garboard.patches.text import go_text
-
-RETAIN_KEYS = "$retainKeys"
 
 
 def has_conflict(left: Json, right: Json, shape: Shape | None, strategy: str = "", key: str = "") -> bool:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from garboard.documents import Json, equal
-from garboard.errors import PatchFailed
+from garboard.errors import BadUsage, PatchFailed
 from garboard.patches.conflicts import has_conflict
+from garboard.patches.directives import DELETE_FROM_LIST, DIRECTIVE, RETAIN_KEYS, SET_ORDER
 from garboard.patches.lookup import Shape, element_shape, member_shape
 from garboard.patches.slots import Slots
-from garboard.patches.strategic import DELETE_FROM_LIST, RETAIN_KEYS, SET_ORDER, combine_patches
+from garboard.patches.strategic import combine_patches
 from garboard.patches.strategic_list import sorted_by_order
-from garboard.patches.taking import DIRECTIVE, copy_of
+from garboard.patches.taking import copy_of
 from garboard.patches.text import go_text
 from garboard.schema import StructType
 
@@ -275,7 +276,9 @@ def _check_preconditions(patch: dict[str, Json], preconditions: Sequence[str]) -
         holder: Json = patch
         if dot:
             if parent != "metadata":
-                raise PatchFailed(f"{name!r} is not a precondition; use KEY or metadata.KEY", error_class="usage")
+                raise BadUsage(
+                    f"{name!r} is not a precondition", hint="write KEY or metadata.KEY, such as metadata.name"
+                )
             holder = patch.get("metadata")
         if isinstance(holder, dict) and (key if dot else parent) in holder:
             raise PatchFailed(

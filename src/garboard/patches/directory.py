@@ -46,7 +46,6 @@ class PatchSet:
 
     patches: tuple[TargetedPatch, ...] = ()
     ignored: tuple[IgnoredFile, ...] = ()
-    files: tuple[str, ...] = ()
 
     def for_target(self, target: Target) -> tuple[Patch, ...]:
         return tuple(each.patch for each in self.patches if each.target == target)
@@ -64,7 +63,6 @@ def read_directory(files: Sequence[PatchFile], schema: Schema, *, with_args: boo
     """
     patches: list[TargetedPatch] = []
     ignored: list[IgnoredFile] = []
-    names: list[str] = []
     for file in walk_order(files):
         meaning = parse_file_name(file, schema, with_args=with_args)
         if isinstance(meaning, IgnoredFile):
@@ -75,9 +73,8 @@ def read_directory(files: Sequence[PatchFile], schema: Schema, *, with_args: boo
             ignored.append(IgnoredFile(file.shown, "the file is empty"))
             continue
         target, type_ = meaning
-        names.append(file.shown)
         patches += [TargetedPatch(target, patch) for patch in read_patch_file(file.shown, data, type_)]
-    return PatchSet(tuple(patches), tuple(ignored), tuple(names))
+    return PatchSet(tuple(patches), tuple(ignored))
 
 
 def read_patch_file(shown: str, data: bytes, type_: PatchType) -> list[Patch]:
@@ -93,7 +90,7 @@ def parse_file_name(
     file: PatchFile, schema: Schema, *, with_args: bool = False
 ) -> tuple[Target, PatchType] | IgnoredFile:
     """Return what a file name means; an unknown type after `+` is an error for the whole directory."""
-    if not re.search(r".+\.(json|yaml)$", file.name):
+    if not re.search(r".+\.(json|yaml)\Z", file.name):
         return IgnoredFile(file.shown, "the file extension must be one of [json yaml]")
     targets = {target.name: target for target in targets_of(schema.version)}
     types = "json|merge|strategic|args" if with_args else "json|merge|strategic"
@@ -102,10 +99,12 @@ def parse_file_name(
         return IgnoredFile(file.shown, f"unknown target, must be one of [{' '.join(targets)}]")
     name, _, plus, type_name = found.groups()
     if plus and not type_name:
-        given = file.name[found.end() :]
+        given = file.name[found.end() :].partition(".")[0]
         raise BadDocument(
-            f"{file.shown}: {given.partition('.')[0]!r} after '+' is not a patch type",
-            hint=f"a patch type is one of {types.replace('|', ', ')}, in lower case",
+            f"{file.shown}: {given!r} after '+' is not a patch type",
+            hint="flag patches need a tree: put an empty file garboard.yaml at the top of the directory"
+            if given == "args"
+            else f"a patch type is one of {types.replace('|', ', ')}, in lower case",
             error_class="bad-file-name",
         )
     return targets[name], PatchType(type_name or PatchType.STRATEGIC)

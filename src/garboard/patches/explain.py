@@ -28,7 +28,9 @@ def _verb(event: Event, writers: tuple[Origin, ...]) -> str:
 
 
 def _who(origin: Origin) -> str:
-    return f"{origin.where} (base)" if origin.patch is None else f"{origin.where} ({origin.patch.type} patch)"
+    if origin.position is None:
+        return origin.detail
+    return f"{origin.where} ({origin.detail or origin.kind})"
 
 
 def _over(event: Event) -> str:
@@ -60,11 +62,13 @@ def history_as_json(name: str, history: History) -> Json:
 def _origin_as_json(origin: Origin | None) -> Json:
     if origin is None:
         return None
-    kind = "base" if origin.patch is None else "patch"
-    file, line, column = origin.where.rsplit(":", 2)
-    told: dict[str, Json] = {"kind": kind, "file": file, "line": int(line), "column": int(column)}
+    told: dict[str, Json] = {"kind": str(origin.kind)}
+    if origin.position is not None:
+        told |= {"file": origin.file, "line": origin.position.line, "column": origin.position.column}
     if origin.patch is not None:
         told |= {"type": str(origin.patch.type), "document": origin.patch.source.document}
+    elif origin.detail:
+        told["detail"] = origin.detail
     return told
 
 

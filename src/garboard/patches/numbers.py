@@ -1,8 +1,7 @@
 """The numbers of a document after it has been written as JSON and read again, as Kubernetes does before it patches."""
 
 from garboard.documents import Json
-
-INT64 = range(-(2**63), 2**63)
+from garboard.documents.numbers import INT64, settle
 
 
 def as_decoded(value: Json) -> Json:
@@ -16,7 +15,8 @@ def as_decoded(value: Json) -> Json:
             if isinstance(member, dict | list | float | int):
                 value[index] = as_decoded(member)
     elif isinstance(value, float):
-        return int(value) if value.is_integer() and int(value) in INT64 else value
+        settled = settle(value)
+        return settled if isinstance(settled, int) and settled in INT64 else value
     elif isinstance(value, int) and value not in INT64:
         return float(value)
     return value

@@ -8,17 +8,18 @@ patches:
   file: replicas.yaml
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import msgspec
 
 from garboard.documents import Json, Position, read_yaml, refuse_second_document
-from garboard.errors import BadDocument
+from garboard.errors import BadDocument, InvalidValue
 from garboard.patches.directory import read_patch_file
 from garboard.patches.patch import Patch, PatchType, Source
 from garboard.patches.selector import LabelSelector
+from garboard.patches.tree import API_VERSION
 
 
 class TargetDocument(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -40,7 +41,7 @@ class PatchSetDocument(msgspec.Struct, forbid_unknown_fields=True, rename="camel
     """The file as users write it."""
 
     patches: list[EntryDocument]
-    api_version: str = "garboard.dev/v1alpha1"
+    api_version: str = API_VERSION
     kind: str = "PatchSet"
 
 
@@ -107,11 +108,35 @@ def read_patch_set(data: bytes, *, source: str, load: Callable[[str], bytes]) ->
         document = msgspec.convert(content, PatchSetDocument)
     except msgspec.ValidationError as error:
         raise BadDocument(
-            f"{source}: not a patch set: {error}",
-            hint="it is a mapping with `patches`, a list of {target, type, file}",
+            f"{source}: not a patch set: {_said_of_fields(error)}",
+            hint="it is a mapping with `patches`, a list of {target, type, file}; a target has group, version, kind,"
+            " name, namespace and labelSelector, a type is strategic, merge or json",
         ) from error
-    entries = enumerate(document.patches)
-    return ObjectPatches(tuple(_entry(entry, load, text.position(("patches", index))) for index, entry in entries))
+    if (document.api_version, document.kind) != (API_VERSION, "PatchSet"):
+        raise BadDocument(
+            f"{source}: {document.api_version} {document.kind} is not a patch set",
+            hint=f"write apiVersion: {API_VERSION} and kind: PatchSet, or leave both out",
+        )
+    return ObjectPatches(tuple(_entries(document.patches, load, text)))
+
+
+def _entries(entries: Sequence[EntryDocument], load: Callable[[str], bytes], text: Source) -> Iterator[Entry]:
+    for index, entry in enumerate(entries):
+        position = text.position(("patches", index))
+        try:
+            yield _entry(entry, load, position)
+        except InvalidValue as error:
+            where = f"{text.name}:{position.line}:{position.column}"
+            raise InvalidValue(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def _said_of_fields(error: msgspec.ValidationError) -> str:
+    """Return what msgspec found, in the words of this project: `patches[0].target: unknown field 'nam'`."""
+    said, _, place = str(error).partition(" - at ")
+    said = said.replace("Object contains unknown", "unknown").replace("Object missing required", "missing")
+    said = said.replace("Invalid enum value", "unknown value").replace("`", "'")
+    path = place.strip("`").removeprefix("$").removeprefix(".")
+    return f"{path}: {said}" if path else said
 
 
 def _entry(entry: EntryDocument, load: Callable[[str], bytes], position: Position) -> Entry:

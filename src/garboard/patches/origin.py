@@ -2,21 +2,65 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
+from typing import Protocol
 
-from garboard.documents import DocumentPath, Json, equal, read_yaml
+from garboard.documents import DocumentPath, Json, Position, equal, read_yaml
 from garboard.patches.apply import Applied
 from garboard.patches.fieldpath import FieldPath, Pick, Segment, show_path
 from garboard.patches.patch import Patch, Source
 from garboard.patches.trace import ABSENT, BASE, Absent, Birth, Container, Item, JsonOrAbsent, Trace, Write
 
 
+class OriginKind(StrEnum):
+    """What can decide a value."""
+
+    PATCH = "patch"
+    BASE = "base"  # a line of the document that was patched
+    CONFIG = "config"  # a line of the configuration that the document was rendered from
+    HOST = "host"  # something found on the machine
+    DEFAULT = "default"  # nobody: it is what the minor does
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who wrote a value: a patch, or the document that the patches were applied to (`patch` is None)."""
+    """Who wrote a value: a patch or what the document came from, at a place in a file if there is one."""
 
-    patch: Patch | None
-    where: str
+    kind: OriginKind
+    file: str = ""
+    position: Position | None = None
+    detail: str = ""  # in words: the configuration field, the fact of the machine, whose default
+    patch: Patch | None = None
+
+    @property
+    def where(self) -> str:
+        if self.position is None:
+            return self.detail
+        return f"{self.file}:{self.position.line}:{self.position.column}"
+
+
+class Base(Protocol):
+    """The document before the first patch: its content, and where each part of it comes from."""
+
+    @property
+    def value(self) -> Json: ...
+
+    def origin(self, at: DocumentPath) -> Origin: ...
+
+
+@dataclass(frozen=True)
+class TextBase:
+    """A document that was read from a text."""
+
+    source: Source
+
+    @cached_property
+    def value(self) -> Json:
+        return read_yaml(self.source.text, source=self.source.name)
+
+    def origin(self, at: DocumentPath) -> Origin:
+        return Origin(OriginKind.BASE, self.source.name, self.source.position(at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +115,9 @@ def same(left: JsonOrAbsent, right: JsonOrAbsent) -> bool:
 
 
 class Origins:
-    """Answers for one patched document; `base` is the text it started from."""
+    """Answers for one patched document; `base` is what it was before."""
 
-    def __init__(self, applied: Applied, base: Source) -> None:
+    def __init__(self, applied: Applied, base: Base) -> None:
         assert applied.trace is not None, "origins need a watched run"
         self._document = applied.document
         self._patches = applied.patches
@@ -96,12 +140,12 @@ class Origins:
         """Yield the path of every scalar and every empty container of the document."""
         yield from _leaves(self._document, ())
 
-    def patched_fields(self) -> list[tuple[str, History]]:
-        """Return the name and history of every leaf that some patch wrote, in the order of the document."""
+    def fields_by(self, *kinds: OriginKind) -> list[tuple[str, History]]:
+        """Return the name and history of every leaf in whose story one of `kinds` has a part, as the document goes."""
         found = []
         for path in self.leaves():
             history = self.history_at(path)
-            if any(event.origin.patch is not None for event in history.events):
+            if any(event.origin.kind in kinds for event in history.events):
                 found.append((show_path(path, self._document), history))
         return found
 
@@ -125,6 +169,9 @@ class Origins:
             for write in writes:
                 yield from self._writes_before(write, child, rest)
             yield from self._writes(child, rest)
+            return
+        if not writes and isinstance(child, dict | list):
+            yield from self._writes(child, ())
             return
         at_birth = writes[0].before if writes else child
         if not isinstance(at_birth, Absent):
@@ -179,16 +226,12 @@ class Origins:
         """Return where a member was written first; elements of a list may have moved since, and go by their value."""
         if isinstance(step, str):
             return (*birth.at, step)
-        holder = self._base_value if birth.patch == BASE else self._patches[birth.patch].value
+        holder = self._base.value if birth.patch == BASE else self._patches[birth.patch].value
         for place in birth.at:
             holder = holder[place]  # type: ignore[index]
         assert isinstance(holder, list)
         found = (index for index, element in enumerate(holder) if equal(element, value))
         return (*birth.at, next(found, step))
-
-    @cached_property
-    def _base_value(self) -> Json:
-        return read_yaml(self._base.text, source=self._base.name)
 
     def _events(self, writes: Iterator[Write]) -> tuple[Event, ...]:
         """Return the writes as events; each overrides what the one before it left."""
@@ -202,9 +245,11 @@ class Origins:
 
     def _event(self, write: Write) -> Event:
         if write.patch == BASE:
-            return Event(Origin(None, self._base.where(write.at)), write.before, write.after)
+            return Event(self._base.origin(write.at), write.before, write.after)
         patch = self._patches[write.patch]
-        return Event(Origin(patch, patch.where(write.at)), write.before, write.after)
+        place = patch.source.position(write.at)
+        origin = Origin(OriginKind.PATCH, patch.source.name, place, f"{patch.type} patch", patch)
+        return Event(origin, write.before, write.after)
 
 
 def _json(value: JsonOrAbsent) -> Json:

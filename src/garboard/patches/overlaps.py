@@ -99,12 +99,19 @@ def overlap_finding(loser: Place, winner: Place, is_same: bool, is_removal: bool
     verb = "removes" if is_removal else "sets"
     outcome = "both say the same" if is_same else f"this one is applied later and wins: it {verb} the field"
     where = f"{loser.patch.source.name}:{loser.position.line}:{loser.position.column}"
+    is_override = not is_same and _folder(loser) != _folder(winner)
     return Finding(
         winner.patch.source.name,
         winner.position,
         "overlapping-patches",
         f"{winner.field} is written by {where} as well; {outcome}",
-        "say it in one place",
+        "fine if the later folder is meant to win; if not, say it in one place"
+        if is_override
+        else "say it in one place",
         Severity.WARNING,
         (Related(loser.patch.source.name, loser.position, "written here first"),),
     )
+
+
+def _folder(place: Place) -> str:
+    return place.patch.source.name.rpartition("/")[0]

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Self
 
 from garboard.documents import DocumentPath, Json, Position, Positions, locate, read_json, read_yaml
+from garboard.patches.numbers import as_decoded
 
 
 class PatchType(StrEnum):
@@ -16,15 +17,6 @@ class PatchType(StrEnum):
     MERGE = "merge"
     JSON = "json"
     ARGS = "args"  # a mapping of flag to value, which compiles to a JSON patch
-
-    @property
-    def media_type(self) -> str:
-        return {
-            PatchType.STRATEGIC: "application/strategic-merge-patch+json",
-            PatchType.MERGE: "application/merge-patch+json",
-            PatchType.JSON: "application/json-patch+json",
-            PatchType.ARGS: "application/json-patch+json",
-        }[self]
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,8 @@ class Patch:
     @classmethod
     def from_yaml(cls, source: Source, type_: PatchType) -> Self:
         """Read a patch as kubeadm does: everything, JSON too, passes the YAML reader."""
-        return cls(source, type_, read_yaml(source.text, source=source.name, line=source.line))
+        value = read_yaml(source.text, source=source.name, line=source.line)
+        return cls(source, type_, as_decoded(value) if type_ is PatchType.STRATEGIC else value)
 
     @classmethod
     def from_kubectl(cls, source: Source, type_: PatchType) -> Self:

@@ -114,7 +114,7 @@ _RULES = (
     Rule(
         "zero-match",
         "A patch that finds nothing to act on",
-        "What the patch wants to remove or select is not there; often the name is misspelt.",
+        "What the patch wants to change, remove or select is not there; often the name is misspelt.",
     ),
     Rule("no-change", "A patch that changes nothing", "The document already is what the patch asks for."),
     Rule(

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from garboard.documents import Json
-from garboard.errors import PatchFailed
+from garboard.errors import BadDocument, PatchFailed
 from garboard.patches.apply import Applied, apply_patches, apply_watched
 from garboard.patches.check import COMPONENTS, PatchChecks
 from garboard.patches.findings import refuse_errors
-from garboard.patches.numbers import as_decoded
-from garboard.patches.patch import Patch, PatchType
+from garboard.patches.patch import Patch
 from garboard.patches.taking import copy_of
 from garboard.patches.targets import Target, finish, instance_patch
 from garboard.schema import Schema, StructType
@@ -44,8 +43,6 @@ def patch_target(
     original: Json, patches: Sequence[Patch], target: Target, schema: Schema, *, is_watched: bool
 ) -> Applied:
     """Apply a target's patches and do what kubeadm does with the outcome; `original` is taken over."""
-    if any(patch.type is PatchType.STRATEGIC for patch in patches):
-        original = as_decoded(original)
     unpatched = copy_of(original)
     own = instance_patch(original, target)
     applied = patch_object(
@@ -60,4 +57,8 @@ def patch_target(
         # That the node's own patch often changes nothing is no fault of the user's.
         theirs = tuple(finding for finding in applied.findings if finding.file != own.source.name)
         applied = replace(applied, findings=theirs)
-    return replace(applied, document=finish(applied.document, unpatched, target, schema))
+    try:
+        return replace(applied, document=finish(applied.document, unpatched, target, schema))
+    except BadDocument:
+        refuse_errors(applied.findings)  # they know the line of the patch
+        raise

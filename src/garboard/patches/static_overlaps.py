@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.patches.args import flags_of
+from garboard.patches.directives import DIRECTIVE
 from garboard.patches.findings import Finding
 from garboard.patches.overlaps import HEADERS, Place, overlap_finding
 from garboard.patches.patch import Patch, PatchType
-from garboard.patches.taking import DIRECTIVE
 from garboard.schema import Field, StructType
 
 

@@ -1,7 +1,7 @@
 """Strategic merge: a patch map into a document map, as the API machinery of Kubernetes does it.
 
-The rules, accidents included, are those of `k8s.io/apimachinery/pkg/util/strategicpatch`; docs/patches.md lists them.
-Lists are in `strategic_list`. The document is changed in place, the patch never is.
+The rules, accidents included, are those of `k8s.io/apimachinery/pkg/util/strategicpatch`; docs/patches.md
+tells them in short. Lists are in `strategic_list`. The document is changed in place, the patch never is.
 """
 
 from collections.abc import Iterable
@@ -9,15 +9,12 @@ from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.errors import PatchFailed
+from garboard.patches.directives import DELETE_FROM_LIST, DIRECTIVE, RETAIN_KEYS, SET_ORDER
 from garboard.patches.lookup import Shape, element_shape, member_shape
 from garboard.patches.strategic_list import arrange, check_order, merge_list
-from garboard.patches.taking import DIRECTIVE, Taker, as_json
+from garboard.patches.taking import Taker, as_json
 from garboard.patches.trace import ABSENT, Absent
 from garboard.schema import Field, StructType
-
-RETAIN_KEYS = "$retainKeys"
-DELETE_FROM_LIST = "$deleteFromPrimitiveList"
-SET_ORDER = "$setElementOrder"
 
 
 def apply_strategic(original: Json, patch: Json, shape: StructType, taker: Taker | None = None) -> Json:

@@ -1,14 +1,16 @@
 """Strategic merge of lists: by merge key, as a set of scalars, and the order of the outcome."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import PatchFailed
+from garboard.patches.directives import DIRECTIVE
 from garboard.patches.lookup import Shape
 from garboard.patches.slots import Slots
-from garboard.patches.taking import DIRECTIVE, Taker
+from garboard.patches.taking import Taker
 from garboard.patches.trace import ABSENT, Item
+from garboard.schema import StructType, suggest
 
 # What tells two scalars apart: true is not 1, and 1 is not 1.0.
 Identity: TypeAlias = "tuple[type, Any]"
@@ -107,9 +109,7 @@ def _check_order_elements(order: list[Json], key: str, at: DocumentPath) -> None
 
 
 def _directive(element: Json, at: DocumentPath) -> Json:
-    if not isinstance(element, dict):
-        raise PatchFailed("the elements of this list must be maps", error_class="element-types", at=at)
-    return element.get(DIRECTIVE)
+    return _as_map(element, at).get(DIRECTIVE)
 
 
 def _same_key(element: Json, other: Json, key: str, at: DocumentPath) -> bool:
@@ -197,9 +197,28 @@ def _merge_plain(
             assert isinstance(found, dict)
             run.merge(found, element, elements, place)
         else:
+            if _is_container(elements) and "image" not in element:
+                _remark_no_image(run, slots.values(), element, key, place)
             places[identity] = len(slots)
             slots = slots.append([run.taker.verbatim(element, place)])
     return slots.values()
+
+
+def _is_container(elements: Shape) -> bool:
+    type_ = elements if isinstance(elements, StructType) else elements.type
+    return type_ is not None and type_.name == "core/v1.Container"
+
+
+def _remark_no_image(run: Run, present: Sequence[Json], element: dict[str, Json], key: str, at: DocumentPath) -> None:
+    """A new container that cannot run is most likely a change of one that is there, under a wrong name."""
+    names = [str(each[key]) for each in present if isinstance(each, dict) and key in each]
+    near = suggest(str(element[key]), names)
+    run.taker.remark(
+        "zero-match",
+        f"there is no container {element[key]!r} to change, and a new one needs an image",
+        at,
+        hint=f"did you mean {near!r}?" if near else f"the containers are {', '.join(names) or 'none'}",
+    )
 
 
 def _places(values: Sequence[Json], key: str, at: DocumentPath) -> dict[Identity, int]:
@@ -244,20 +263,13 @@ def _note_replaced(run: Run, original: list[Json], fresh: list[Json], key: str, 
 def _partition(merged: list[Json], by: list[Json], key: str, at: DocumentPath) -> tuple[list[Json], list[Json]]:
     """Split `merged` into the elements that `by` names and the rest."""
     if key:
-        named = {_identity(element[key], at) for element in _maps(by, at) if key in element}
+        named = {_identity(element[key], at) for element in (_as_map(each, at) for each in by) if key in element}
         is_named = [_key_identity(element, key, at) in named for element in merged]
     else:
         named = {_identity(element, at) for element in by}
         is_named = [_identity(element, at) in named for element in merged]
     mine = [element for element, is_mine in zip(merged, is_named, strict=True) if is_mine]
     return mine, [element for element, is_mine in zip(merged, is_named, strict=True) if not is_mine]
-
-
-def _maps(elements: list[Json], at: DocumentPath) -> Iterable[Mapping[str, Json]]:
-    for element in elements:
-        if not isinstance(element, dict):
-            raise PatchFailed("the elements of this list must be maps", error_class="element-types", at=at)
-        yield element
 
 
 def _weave(
@@ -325,11 +337,16 @@ def _element_identity(element: Json, key: str, kind: type, at: DocumentPath) -> 
 
 
 def _key_identity(element: Json, key: str, at: DocumentPath) -> Identity:
+    members = _as_map(element, at)
+    if key not in members:
+        raise PatchFailed(f"an element has no {key!r}, the merge key of this list", error_class="no-merge-key", at=at)
+    return _identity(members[key], at)
+
+
+def _as_map(element: Json, at: DocumentPath) -> dict[str, Json]:
     if not isinstance(element, dict):
         raise PatchFailed("the elements of this list must be maps", error_class="element-types", at=at)
-    if key not in element:
-        raise PatchFailed(f"an element has no {key!r}, the merge key of this list", error_class="no-merge-key", at=at)
-    return _identity(element[key], at)
+    return element
 
 
 def _identity(value: Json, at: DocumentPath) -> Identity:

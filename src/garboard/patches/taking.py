@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 
 from garboard.documents import DocumentPath, Json
+from garboard.patches.directives import DIRECTIVE
 from garboard.patches.trace import ABSENT, Absent, Container, JsonOrAbsent, Member, Trace
-
-DIRECTIVE = "$patch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """What kubeadm lets patches customize: the targets of each minor, and what becomes of a patched document."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from garboard.documents import Json, equal
+from garboard.documents import Json
 from garboard.errors import BadDocument, BadUsage
 from garboard.model import KubernetesVersion, Minor
 from garboard.patches.patch import Patch, PatchType, Source
-from garboard.schema import Schema, StructType
+from garboard.schema import Schema, StructType, suggest
 from garboard.schema.round_trip import round_trip
 
 
@@ -20,6 +21,8 @@ class Decoding(StrEnum):
 
 
 _ALWAYS = Minor(1, 0)
+# Groups whose kinds have types here, but none that kubeadm's decoder of API objects knows.
+_NO_API_OBJECT = re.compile(r"(apiextensions|audit|kubeadm|\w+\.config)\.k8s\.io/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,10 @@ def find_target(name: str, version: KubernetesVersion) -> Target:
     """Return the target called `name`."""
     known = {target.name: target for target in targets_of(version)}
     if name not in known:
+        near = suggest(name, known)
         raise BadUsage(
             f"{name!r} is not a patch target of Kubernetes {version.as_minor}",
-            hint=f"the targets are {', '.join(known)}",
+            hint=f"did you mean {near!r}?" if near else f"the targets are {', '.join(known)}",
             error_class="unknown-target",
         )
     return known[name]
@@ -84,6 +88,21 @@ def target_of(document: Json, version: KubernetesVersion) -> Target | None:
     return None
 
 
+def refuse_other_target(document: Json, target: Target, version: KubernetesVersion, *, source: str) -> None:
+    """Refuse a document that is not what the target stands for: of another kind, or plainly another target's."""
+    members = document if isinstance(document, dict) else {}
+    hint = f"name the unpatched {target.kind} of {target.name} with -f, or another --target"
+    if (members.get("apiVersion"), members.get("kind")) != (target.api_version, target.kind):
+        raise BadDocument(
+            f"{source} is no {target.kind} of {target.api_version}, which {target.name} is",
+            hint=hint,
+            error_class="wrong-target",
+        )
+    other = target_of(document, version)
+    if other is not None and other != target:
+        raise BadDocument(f"{source} is {other.name}, not {target.name}", hint=hint, error_class="wrong-target")
+
+
 def instance_patch(original: Json, target: Target) -> Patch | None:
     """Return the patch that kubeadm itself applies after the user's: the node's own container runtime endpoint.
 
@@ -100,16 +119,27 @@ def finish(patched: Json, original: Json, target: Target, schema: Schema) -> Jso
     """Return what kubeadm makes of the patched document; changed in place, so that a trace of it stays true."""
     if target.decoding is Decoding.NONE:
         return patched
-    kind = (patched.get("apiVersion"), patched.get("kind")) if isinstance(patched, dict) else (None, None)
-    if equal(list(kind), [target.api_version, target.kind]):
+    if target.decoding is Decoding.TYPED and isinstance(patched, dict):
+        # Decoding into a given type fills in what the text does not say.
+        patched["apiVersion"] = patched.get("apiVersion") or target.api_version
+        patched["kind"] = patched.get("kind") or target.kind
+    api_version, kind = (patched.get("apiVersion"), patched.get("kind")) if isinstance(patched, dict) else (None, None)
+    if (api_version, kind) == (target.api_version, target.kind):
         round_trip(patched, target.shape(schema))
         return patched
-    api_version, name = kind
-    is_known = isinstance(api_version, str) and isinstance(name, str) and schema.type_of(api_version, name) is not None
-    if target.decoding is Decoding.POD and is_known:
+    other = _api_type(api_version, kind, schema)
+    if target.decoding is Decoding.POD and other is not None:
+        round_trip(patched, other)
         return original
     raise BadDocument(
-        f"the patched {target.name} is of kind {name!r} ({api_version!r}), not {target.kind}",
+        f"the patched {target.name} is of kind {kind!r} ({api_version!r}), not {target.kind}",
         hint="no patch may change apiVersion or kind",
         error_class="typed-decode",
     )
+
+
+def _api_type(api_version: Json, kind: Json, schema: Schema) -> StructType | None:
+    """Return the type of an object of the API, as far as kubeadm's decoder knows it."""
+    if not isinstance(api_version, str) or not isinstance(kind, str) or _NO_API_OBJECT.match(api_version):
+        return None
+    return schema.type_of(api_version, kind)

@@ -44,12 +44,7 @@ def read_patch_tree(files: Sequence[PatchFile], schema: Schema, node: NodeFacts)
         for file in mine:
             del left[file.path]
         found = read_directory(mine, schema, with_args=True)
-        patches = replace(
-            patches,
-            patches=patches.patches + found.patches,
-            ignored=patches.ignored + found.ignored,
-            files=patches.files + found.files,
-        )
+        patches = PatchSet(patches.patches + found.patches, patches.ignored + found.ignored)
     rest = tuple(IgnoredFile(file.shown, _why_left(path, node)) for path, file in sorted(left.items()))
     return replace(patches, ignored=patches.ignored + rest)
 

@@ -81,7 +81,7 @@ def decide_one_for_init(
     ca = ObservedPair(issuer.base_name) if is_ca_planned else observed[issuer.base_name]
     if pair.certificate is not None:
         return _keep_signed(spec, pair, ca, now)
-    if not is_ca_planned and (problem := _signer_problem(ca)):
+    if not is_ca_planned and (problem := signer_problem(ca)):
         return Refuse(spec.name, f"couldn't load CA certificate {issuer.name}: {problem}")
     if pair.has_any_file:
         return Refuse(spec.name, _pair_problem(pair) or f"failure loading {spec.base_name} certificate")
@@ -197,7 +197,7 @@ def _reason(found: Unreadable | None, name: str) -> str:
     return found.reason if found else f"there is no {name}"
 
 
-def _signer_problem(ca: ObservedPair) -> str | None:
+def signer_problem(ca: ObservedPair) -> str | None:
     """Say why `ca` cannot sign, if it cannot."""
     if ca.certificate is None:
         return _certificate_problem(ca)

@@ -100,17 +100,23 @@ def embedded_certificate(found: ObservedKubeconfig) -> x509.Certificate:
     if isinstance(found.current, Unreadable):
         raise _unreadable(found.current.reason)
     if not found.current.ca:
-        raise _unreadable(f"{found.path} does not have an embedded server certificate")
+        raise _unreadable(f"{found.path} does not have an embedded server certificate", _EMBED_HINT)
     if not found.current.client_certificate:
-        raise _unreadable(f"{found.path} does not have an embedded client certificate")
+        raise _unreadable(f"{found.path} does not have an embedded client certificate", _EMBED_HINT)
     try:
         return read_certificates(found.current.client_certificate)[0]
     except GarboardError:
         raise _unreadable(f"{found.path} does not contain a valid client certificate") from None
 
 
-def _unreadable(reason: str) -> GarboardError:
-    return GarboardError(reason, hint="restore the file, or make a new one with `init phase`", error_class="unreadable")
+_EMBED_HINT = (
+    "put the signed certificate into it as client-certificate-data and the authority's as certificate-authority-data,"
+    " both in base64"
+)
+
+
+def _unreadable(reason: str, hint: str = "restore the file from a backup") -> GarboardError:
+    return GarboardError(reason, hint=hint, error_class="unreadable")
 
 
 def report_document(report: ExpirationReport, now: datetime) -> dict[str, Json]:

@@ -128,7 +128,7 @@ def _existing(target: Renewable, observed: ObservedNode) -> x509.Certificate:
     if pair.certificate is None:
         raise GarboardError(
             f"failed to load existing certificate {pair.base_name}",
-            hint="remove it and make a new one with `init phase certs`",
+            hint="restore it from a backup, or remove it and have `garboard init phase certs` make a new one",
             error_class="unreadable",
         )
     return pair.certificate

@@ -26,7 +26,7 @@ def round_trip(document: Json, type_: StructType) -> None:
         path = "".join(reversed(exc.path)).removeprefix(".")
         raise BadDocument(
             f"{path or 'the document'}: {exc.reason}",
-            hint=f"the document must decode into the Go type {type_.name}",
+            hint=f"correct what writes this field: the document is read as {type_.name}",
             error_class="typed-decode",
         ) from exc
 

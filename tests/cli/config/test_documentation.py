@@ -20,7 +20,8 @@ def test_the_examples_print_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "kubeadm.yaml").write_text(blocks("yaml")[0])
+    for name, text in zip(("kubeadm.yaml", "cluster.yaml"), blocks("yaml"), strict=True):
+        (tmp_path / name).write_text(text)
     (tmp_path / "old.yaml").write_text(V1BETA3["v1beta3 init"].replace("VERSION", "v1.37.1"))
     for block in blocks("console"):
         for command, expected in re.findall(r"^\$ garboard ([^\n]*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):

@@ -113,6 +113,8 @@ def test_comment_before_the_only_document_is_no_document(workplace: Workplace) -
     ("change", "status", "error_class"),
     [
         pytest.param({"--target": "kube-apisever"}, 2, "unknown-target", id="misspelt target"),
+        pytest.param({"--target": "kube-scheduler"}, 3, "wrong-target", id="target of another component"),
+        pytest.param({"--target": "kubeletconfiguration"}, 3, "wrong-target", id="target of another kind"),
         pytest.param({"--patches": "original.yaml"}, 3, "not-a-directory", id="file as patch directory"),
         pytest.param({"--patches": "nowhere"}, 3, "not-a-directory", id="absent patch directory"),
         pytest.param({"-f": "nowhere.yaml"}, 1, "unreadable", id="absent original"),

@@ -38,9 +38,9 @@ def test_programs_follow_the_kubernetes_release(program: str, kubernetes: str, v
 def test_an_unknown_program_or_version_names_the_known_ones() -> None:
     with pytest.raises(InvalidValue, match="no program 'kubecolor'"):
         PINS.wanted("kubecolor")
-    with pytest.raises(InvalidValue, match=r"v9\.9\.9 is not pinned; known are v1\.37\.1, v1\.36\.4"):
+    with pytest.raises(InvalidValue, match=r"v9\.9\.9 is not known to the lab; known are v1\.37\.1, v1\.36\.4"):
         PINS.wanted("kubeadm", "v9.9.9")
-    with pytest.raises(InvalidValue, match=r"Kubernetes v1\.20\.0 is not pinned"):
+    with pytest.raises(InvalidValue, match=r"Kubernetes v1\.20\.0 is not known to the lab"):
         PINS.wanted("kubeadm", kubernetes="v1.20.0")
 
 

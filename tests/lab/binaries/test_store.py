@@ -106,6 +106,20 @@ def test_the_build_cache_stays_when_asked_to(tmp_path: Path) -> None:
     assert given.exists()
 
 
+def test_an_interrupted_build_keeps_what_it_has_compiled_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    machine = GoMachine(tmp_path / "go")
+    real = machine.go.read_text()
+    machine.go.write_text(real + "\n    if out != os.devnull: sys.exit('killed while linking')\n")
+    binaries = store(machine, tmp_path, source=Source.BUILD)
+    with pytest.raises(GarboardError, match="killed while linking"):
+        binaries.locate("two")
+    assert (tmp_path / "cache/.build/gocache").exists()
+    assert binaries.find(binaries.pins.wanted("two")) is None, "half a build is no program"
+    machine.go.write_text(real)
+    assert machine.run([binaries.locate("two")]).stdout == "example.com/tool/cmd/two\n"
+    assert not (tmp_path / "cache/.build/gocache").exists()
+
+
 def test_what_is_in_the_cache_is_not_made_again(tmp_path: Path) -> None:
     machine = GoMachine(tmp_path / "go")
     binaries = store(machine, tmp_path)

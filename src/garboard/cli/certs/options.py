@@ -16,10 +16,12 @@ config_option = click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE", help="A kubeadm configuration file."
 )
 cert_dir_option = click.option(
-    "--cert-dir", help=f"Where the certificates are.  [default: as in the configuration, else {DEFAULT_CERT_DIR}]"
+    "--cert-dir",
+    metavar="DIR",
+    help=f"Where the certificates are.  [default: as in the configuration, else {DEFAULT_CERT_DIR}]",
 )
 kubeconfig_dir_option = click.option(
-    "--kubeconfig-dir", default="/etc/kubernetes", show_default=True, help="Where the kubeconfigs are."
+    "--kubeconfig-dir", metavar="DIR", default="/etc/kubernetes", show_default=True, help="Where the kubeconfigs are."
 )
 
 

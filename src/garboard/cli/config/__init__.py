@@ -8,6 +8,7 @@ COMMANDS = {
     "print": LazyCommand("garboard.cli.config.print:print_", "Print default configurations."),
     "validate": LazyCommand("garboard.cli.config.validate:validate", "Check a configuration file."),
     "migrate": LazyCommand("garboard.cli.config.migrate:migrate", "Convert a file to the current API version."),
+    "explain": LazyCommand("garboard.cli.config.explain:explain", "Tell where a rendered field's value comes from."),
     "images": LazyCommand("garboard.cli.config.images:images", "List the container images of the control plane."),
 }
 

@@ -20,7 +20,9 @@ def print_() -> None:
 
 
 @print_.command(
-    "init-defaults", epilog="Example: garboard config print init-defaults --component-configs KubeletConfiguration"
+    "init-defaults",
+    short_help="Print what init assumes.",
+    epilog="Example: garboard config print init-defaults --component-configs KubeletConfiguration",
 )
 @click.option(
     "--component-configs",

@@ -30,6 +30,6 @@ COMMANDS = {
 }
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, epilog="Example: garboard lab up --control-planes 3 --workers 1")
+@click.group(cls=LazyGroup, lazy=COMMANDS, epilog="Example: garboard lab up && garboard lab kubectl get nodes")
 def lab() -> None:
     """A real Kubernetes cluster on this machine: nodes are namespaces, nothing else is installed."""

@@ -14,7 +14,7 @@ from garboard.model import KubernetesVersion
     "--role", type=click.Choice([each.value for each in Role]), default=Role.WORKER.value, show_default=True,
     help="What it becomes.",
 )  # fmt: skip
-@click.option("--kubernetes-version", help="Its Kubernetes release; by default the lab's.")
+@click.option("--kubernetes-version", metavar="VERSION", help="Its Kubernetes release; by default the lab's.")
 def add_node(name: str, role: str, kubernetes_version: str | None) -> None:
     """Add a node to a lab, join it to the cluster if there is one, and print its name."""
     version = KubernetesVersion.parse(kubernetes_version) if kubernetes_version else None

@@ -12,15 +12,22 @@ from garboard.lab.binaries import CLUSTER_PROGRAMS, Binaries, Found, Source, Wan
 from garboard.model import DEFAULT_VERSION
 
 
-@click.group()
+@click.group(epilog="Example: garboard lab binaries get --kubernetes-version v1.36.4")
 def binaries() -> None:
     """Find or make the programs that a lab runs."""
 
 
-@binaries.command(epilog="Example: garboard lab binaries get kubeadm kubectl --kubernetes-version v1.36.4")
+@binaries.command(
+    short_help="Find or make programs and print where they are.",
+    epilog="Example: garboard lab binaries get kubeadm kubectl --kubernetes-version v1.36.4",
+)
 @click.argument("programs", nargs=-1, metavar="[PROGRAM[@VERSION]]...")
 @click.option(
-    "--kubernetes-version", default=str(DEFAULT_VERSION), show_default=True, help="The release they belong to."
+    "--kubernetes-version",
+    metavar="VERSION",
+    default=str(DEFAULT_VERSION),
+    show_default=True,
+    help="The release they belong to.",
 )
 @click.option(
     "--from", "given", type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -49,10 +56,13 @@ def get(
     write_data([_as_json(each) for each in found], output, text=_as_text(found))
 
 
-@binaries.command("list", epilog="Example: garboard lab binaries list --output json")
+@binaries.command(
+    "list", short_help="Show the programs and versions that are known.",
+    epilog="Example: garboard lab binaries list --output json",
+)  # fmt: skip
 @output_option
 def list_(output: OutputFormat) -> None:
-    """Show every pinned program and version, and where those on this machine are."""
+    """Show every program and version that the lab knows, and where those on this machine are."""
     store = Binaries(Machine(), cache=default_cache())
     rows: list[tuple[Wanted, Found | None]] = []
     for program in store.pins.programs.values():

@@ -13,11 +13,17 @@ from garboard.lab.topology import DEFAULT_NAME, Bootstrap
 from garboard.model import DEFAULT_VERSION
 
 
-@click.command(epilog="Example: garboard lab up --control-planes 3 --workers 1")
+@click.command(epilog="Example: garboard lab up --control-planes 1 --workers 0")
 @click.option("--name", default=DEFAULT_NAME, show_default=True, help="The lab's name; several run side by side.")
-@click.option("--control-planes", default=1, show_default=True, help="How many control-plane nodes.")
-@click.option("--workers", default=0, show_default=True, help="How many worker nodes.")
-@click.option("--kubernetes-version", default=str(DEFAULT_VERSION), show_default=True, help="The Kubernetes release.")
+@click.option("--control-planes", default=3, show_default=True, help="How many control-plane nodes.")
+@click.option("--workers", default=1, show_default=True, help="How many worker nodes.")
+@click.option(
+    "--kubernetes-version",
+    metavar="VERSION",
+    default=str(DEFAULT_VERSION),
+    show_default=True,
+    help="The Kubernetes release.",
+)
 @click.option(
     "--also", multiple=True, metavar="VERSION",
     help="Another release whose programs (/opt/kubernetes/VERSION) and images every node gets, for upgrades.",

@@ -23,7 +23,7 @@ from garboard.schema import load_schema
 @click.option(
     "--type", "type_", type=click.Choice(["strategic", "merge", "json"]), default="strategic", show_default=True
 )
-@click.option("--kind", default="", help="The type to compare by; read from the document if empty.")
+@click.option("--kind", default="", metavar="KIND", help="The type to compare by; read from the document if empty.")
 @click.option("--out", metavar="FILE", help="Write the patch there instead of printing it.")
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), default="yaml", show_default=True)
 @version_option

@@ -17,7 +17,7 @@ from garboard.schema import load_schema
 @click.command(
     "compile",
     epilog="Example: garboard patch compile --patches ./tree --node cp1 --role control-plane"
-    " -f /etc/kubernetes/manifests --out ./patches-cp1",
+    " -f ./manifests --out ./patches-cp1",
 )
 @click.option("--patches", "directory", required=True, metavar="DIR", help="The patch tree.")
 @click.option("-f", "--filename", "bases", multiple=True, metavar="FILE", help="Unpatched manifests, for flag patches.")

@@ -16,7 +16,7 @@ from garboard.schema import load_schema
 @click.option("--original", required=True, metavar="FILE", help="The document before (for three-way: as last applied).")
 @click.option("--modified", required=True, metavar="FILE", help="The document as it should be.")
 @click.option("--current", metavar="FILE", help="The live document; makes the patch a three-way one.")
-@click.option("--kind", default="", help="The type to compare by; read from the document if empty.")
+@click.option("--kind", default="", metavar="KIND", help="The type to compare by; read from the document if empty.")
 @click.option(
     "--overwrite", type=bool, default=True, show_default=True, help="Win over changes made to the live document."
 )

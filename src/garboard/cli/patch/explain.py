@@ -5,14 +5,14 @@ import click
 from garboard.cli.output import OutputFormat, output_option, write_data
 from garboard.cli.patch.work import Request, patch_documents, patching_options, report
 from garboard.errors import BadUsage
-from garboard.patches import FieldPath, Origins, explain_text, history_as_json
+from garboard.patches import FieldPath, OriginKind, Origins, TextBase, explain_text, history_as_json
 
 
 @click.command(
-    epilog="Example: garboard patch explain 'spec.containers[name=kube-apiserver].command[--profiling]'"
+    epilog="Example: garboard patch explain 'spec.containers[0].command[--profiling]'"
     " -f kube-apiserver.yaml --target kube-apiserver --patches ./patches",
 )
-@click.argument("fields", metavar="FIELD...", nargs=-1)
+@click.argument("fields", metavar="[FIELD]...", nargs=-1)
 @patching_options
 @output_option
 def explain(fields: tuple[str, ...], output: OutputFormat, **options: object) -> None:
@@ -26,9 +26,9 @@ def explain(fields: tuple[str, ...], output: OutputFormat, **options: object) ->
     if len(outcome.documents) != 1:
         raise BadUsage("explain works on one document", hint="name a file that holds a single object")
     patched = outcome.documents[0]
-    origins = Origins(patched.applied, patched.original.source)
+    origins = Origins(patched.applied, TextBase(patched.original.source))
     asked = [(text, origins.history(FieldPath.parse(text))) for text in fields]
-    histories = asked or origins.patched_fields()
+    histories = asked or origins.fields_by(OriginKind.PATCH)
     write_data(
         [history_as_json(name, history) for name, history in histories],
         output,

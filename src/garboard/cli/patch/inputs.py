@@ -13,6 +13,7 @@ from garboard.errors import BadDocument, BadUsage, InvalidValue, PatchFailed
 from garboard.host import is_folder, list_tree, read_file
 from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
 from garboard.patches import (
+    MARKER,
     NodeFacts,
     Patch,
     PatchFile,
@@ -55,14 +56,17 @@ def original_option(command: Command) -> Command:
         multiple=True,
         required=True,
         metavar="FILE",
-        help="The manifest to patch: a file, a folder, or - for stdin.",
+        help="The manifest to patch: a file or - for stdin; also a folder, except with --patches.",
     )(command)
 
 
 def node_options(command: Command) -> Command:
-    command = click.option("--node", default=None, help="Include the layer node/NAME of a patch tree.")(command)
+    command = click.option("--node", metavar="NAME", help="Include the layer node/NAME of a patch tree.")(command)
     return click.option(
-        "--role", type=click.Choice(["control-plane", "worker"]), default=None, help="Include the layer role/ROLE."
+        "--role",
+        type=click.Choice(["control-plane", "worker"]),
+        default=None,
+        help="Include the layer role/ROLE of a patch tree.",
     )(command)
 
 
@@ -105,11 +109,15 @@ def read_one(path: str, *, as_yaml: bool = False, is_first_enough: bool = False)
 
 
 def read_many(paths: Sequence[str]) -> Iterator[Original]:
-    """Yield every document of files, folders and streams."""
+    """Yield every document of files, folders and streams; paths that hold none at all are refused."""
+    is_empty = True
     for path in paths:
         for file in _files_of(path):
             for document in read_stream(read_file(file), source=file):
+                is_empty = False
                 yield Original(Source(file, document.text, document.line), as_decoded(document.value))
+    if paths and is_empty:
+        raise BadDocument(f"{', '.join(paths)} holds no document", hint="name a file with at least one manifest")
 
 
 def _files_of(path: str) -> Iterator[str]:
@@ -124,7 +132,14 @@ def _files_of(path: str) -> Iterator[str]:
 
 def read_patches(directory: str, schema: Schema, node: NodeFacts) -> PatchSet:
     """Read a patch directory: kubeadm's, or a tree of layers if it holds the marker."""
-    return read_patch_tree(patch_files(directory), schema, node)
+    files = patch_files(directory)
+    if (node.name or node.role) and not any(file.path == MARKER for file in files):
+        # Without the marker every folder is applied, those of other nodes and roles as well.
+        raise BadUsage(
+            f"{directory} has no layers for --role and --node to choose from: it holds no {MARKER}",
+            hint=f"make it a tree with `touch {Path(directory) / MARKER}`, or leave the two options out",
+        )
+    return read_patch_tree(files, schema, node)
 
 
 def patch_files(directory: str) -> list[PatchFile]:
@@ -133,43 +148,56 @@ def patch_files(directory: str) -> list[PatchFile]:
     return [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
 
 
-def read_single_patch(path: str, type_: PatchType, *, is_first_enough: bool) -> Patch:
-    """Read the patch of `--patch-file`; kubectl uses the first document, and so do we if that is enough."""
-    text = read_text(path)
-    patch = Patch.from_kubectl(Source(path, text), type_)
+def read_single_patch(source: Source, type_: PatchType, *, is_first_enough: bool) -> Patch:
+    """Return the patch of `--patch-file`; kubectl uses the first document, and so do we if that is enough."""
+    patch = Patch.from_kubectl(source, type_)
     if not is_first_enough:
-        refuse_second_document(text, source=path)
+        refuse_second_document(source.text, source=source.name)
     return patch
 
 
-# kubectl's scheme has no types for these, so it cannot merge them on its own.
-UNKNOWN_TO_KUBECTL = ("apiextensions.k8s.io",)
+# kubectl's scheme has no types for this group, so it cannot merge its kinds on its own.
+UNKNOWN_TO_KUBECTL = "apiextensions.k8s.io"
 
 
 def shape_for(
     schema: Schema, kind: str, document: Json, *, is_required: bool = False, is_compat: bool = False
 ) -> StructType | None:
     """Return the type that a document is merged by: the one named, or the one it names itself."""
-    found = None
     try:
-        if kind:
-            known = schema.find_kind(kind)
-            found = None if is_compat and known.group in UNKNOWN_TO_KUBECTL else known.type
-        elif isinstance(document, dict):
-            api_version, name = document.get("apiVersion"), document.get("kind")
-            found = (
-                schema.type_of(api_version, name) if isinstance(api_version, str) and isinstance(name, str) else None
-            )
+        api_version, found = _named_type(schema, kind) if kind else _own_type(schema, document)
     except InvalidValue as error:
         if is_required:
             raise PatchFailed(error.message, error_class="unsupported-kind", hint=error.hint) from error
+        return None
+    if is_compat and api_version.startswith(f"{UNKNOWN_TO_KUBECTL}/"):
+        found = None
     if found is None and is_required:
         raise PatchFailed(
-            "a strategic patch needs a kind whose fields are known, and this one is not",
+            f"a strategic patch needs a kind whose fields are known, and {_kind_shown(document)} is not one",
             error_class="unsupported-kind",
             hint="use a merge or JSON patch for custom resources, or name a built-in type with --kind",
         )
     return found
+
+
+def _named_type(schema: Schema, kind: str) -> tuple[str, StructType]:
+    known = schema.find_kind(kind)
+    return known.api_version, known.type
+
+
+def _own_type(schema: Schema, document: Json) -> tuple[str, StructType | None]:
+    members = document if isinstance(document, dict) else {}
+    api_version, name = members.get("apiVersion"), members.get("kind")
+    if not isinstance(api_version, str) or not isinstance(name, str):
+        return "", None
+    return api_version, schema.type_of(api_version, name)
+
+
+def _kind_shown(document: Json) -> str:
+    named = [document.get(key) for key in ("apiVersion", "kind")] if isinstance(document, dict) else []
+    words = [word for word in named if isinstance(word, str) and word]
+    return " ".join(words) or "a document without apiVersion and kind"
 
 
 def only(originals: Sequence[str]) -> str:

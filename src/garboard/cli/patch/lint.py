@@ -31,7 +31,7 @@ from garboard.patches import (
     help="Manifests to try the patches on: files, folders, or - for stdin.",
 )
 @click.option("--target", help="What a single patch file is for, if its name does not say it.")
-@click.option("--kind", default="", help="The kind that a single patch file is for.")
+@click.option("--kind", default="", metavar="KIND", help="The kind that a single patch file is for.")
 @click.option(
     "--type",
     "type_",

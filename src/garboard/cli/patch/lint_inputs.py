@@ -124,7 +124,7 @@ def _subject(
     if isinstance(meaning, IgnoredFile):
         raise BadUsage(
             f"{file.shown}: the name does not tell what the patch is for",
-            hint="add --target kube-apiserver, or --kind Deployment",
+            hint="add --target kube-apiserver or --kind Deployment; a list of patches by object is a --patch-set",
         )
     target, named_type = meaning
     return Subject.of_target(target, schema, originals), PatchType(request.type_ or named_type)

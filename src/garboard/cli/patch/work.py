@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,11 +33,14 @@ from garboard.patches import (
     PatchChecks,
     PatchType,
     Severity,
+    Source,
+    as_decoded,
     find_target,
     patch_object,
     patch_target,
     read_patch_set,
     refuse_errors,
+    refuse_other_target,
     unmatched,
     unused_entry,
 )
@@ -80,7 +83,7 @@ def patching_options(command: Command) -> Command:
             show_default=True,
             help="The type of --patch-file.",
         ),
-        click.option("--kind", default="", help="The type of a document that does not name it."),
+        click.option("--kind", default="", metavar="KIND", help="The type of a document that does not name it."),
         click.option("--target", metavar="TARGET", help="What the document is to kubeadm, such as kube-apiserver."),
         click.option("--patches", "directory", metavar="DIR", help="A kubeadm patch directory, or a tree of layers."),
         click.option("--patch-set", metavar="FILE", help="A file that lists patches by the objects they select."),
@@ -127,16 +130,19 @@ def patch_documents(request: Request, *, is_watched: bool | None = None) -> Outc
 def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outcome:
     assert request.patch_file is not None
     type_ = PatchType(request.type_.lower())
-    if type_ is PatchType.MERGE and read_text(request.patch_file).strip() in ("", "{}"):
+    if request.patch_file == "-" and "-" in request.originals:
+        raise BadUsage("stdin cannot be both the manifest and the patch", hint="name a file for one of them")
+    source = Source(request.patch_file, read_text(request.patch_file))
+    if type_ is PatchType.MERGE and source.text.strip() in ("", "{}"):
         return _converted(request)
-    patch = read_single_patch(request.patch_file, type_, is_first_enough=request.compat)
+    patch = read_single_patch(source, type_, is_first_enough=request.compat)
     documents = []
     checks = PatchChecks(schema)
     for original in read_many(request.originals):
         is_strategic = type_ is PatchType.STRATEGIC
         shape = shape_for(schema, request.kind, original.value, is_required=is_strategic, is_compat=request.compat)
         applied = patch_object(original.value, [patch], shape, is_watched=is_watched, checks=checks)
-        documents.append(Patched(original, applied))
+        documents.append(Patched(original, replace(applied, document=as_decoded(applied.document))))
     return Outcome(tuple(documents))
 
 
@@ -153,6 +159,7 @@ def _with_directory(request: Request, schema: Schema, is_watched: bool) -> Outco
         )
     target = find_target(request.target, request.version)
     original = read_one(only(request.originals), as_yaml=True)
+    refuse_other_target(original.value, target, request.version, source=original.source.name)
     patch_set = read_patches(request.directory, schema, request.facts)
     applied = patch_target(original.value, patch_set.for_target(target), target, schema, is_watched=is_watched)
     return Outcome((Patched(original, applied),), patch_set.ignored)
@@ -180,9 +187,15 @@ def _with_patch_set(request: Request, schema: Schema, is_watched: bool) -> Outco
 
 
 def report(outcome: Outcome, request: Request) -> None:
-    """Tell on stderr which files were ignored and, in compat mode, nothing else."""
+    """Tell on stderr what a patch directory came to: the patches in the order applied, and the files ignored.
+
+    Findings that do not stop the run are told as warnings.
+    """
     for ignored in outcome.ignored:
         sys.stderr.write(f"[patches] ignored {ignored.shown}: {ignored.reason}\n")
+    if request.directory is not None:
+        for patch in (patch for each in outcome.documents for patch in each.applied.patches):
+            sys.stderr.write(f"[patches] applied {patch.label} ({patch.type})\n")
     for each in outcome.documents:
         for finding in each.applied.findings:
             if finding.severity is Severity.WARNING or request.compat:

@@ -87,7 +87,7 @@ class Pins:
         known = self.versions(found)
         if chosen not in known:
             raise InvalidValue(
-                f"{program} {chosen} is not pinned; known are {', '.join(known)}",
+                f"{program} {chosen} is not known to the lab; known are {', '.join(known)}",
                 hint="see `garboard lab binaries list`, or put the program in a folder and pass --from",
             )
         return Wanted(found, chosen)
@@ -106,7 +106,7 @@ class Pins:
         group = self.kubernetes.get(kubernetes)
         if group is None:
             raise InvalidValue(
-                f"Kubernetes {kubernetes} is not pinned; known are {', '.join(self.kubernetes)}",
+                f"Kubernetes {kubernetes} is not known to the lab; known are {', '.join(self.kubernetes)}",
                 hint=f"pass --kubernetes-version {DEFAULT_VERSION}",
                 error_class="unsupported-version",
             )

@@ -28,6 +28,7 @@ class AioCall(Generic[CallT]):
         self._sender: asyncio.Future[None] | None = None
         self._starter: asyncio.Future[None] | None = None
         self._timer = link.loop.call_later(timeout_s, self._expire) if timeout_s is not None else None
+        self._is_late = False  # whether the call ended when its deadline had passed
         call.listener = self
 
     @property
@@ -97,6 +98,7 @@ class AioCall(Generic[CallT]):
     def ended(self, status: Status) -> None:
         self._no_more_messages = True
         if self._timer is not None:
+            self._is_late = self.link.loop.time() >= self._timer.when()
             self._timer.cancel()
         for waiting in (self._starter, self._receiver, self._sender):
             _wake(waiting)
@@ -121,6 +123,13 @@ class AioCall(Generic[CallT]):
 
 class AioClientCall(AioCall[ClientCall]):
     """A call we made."""
+
+    def _raise_failure(self) -> None:
+        # A server resets a call whose time is up, and a busy loop may hear of that before its own clock rings.
+        status = self.call.status
+        if self._is_late and status is not None and status.code is StatusCode.CANCELLED:
+            raise RpcFailed(self.method, EXPIRED)
+        super()._raise_failure()
 
     def end_sending(self) -> None:
         self.call.end_sending()

@@ -1,0 +1,70 @@
+"""`garboard init`: the first control-plane node, as a whole or phase by phase."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from garboard.cli.config.inputs import open_config, show_warnings
+from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
+from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.running import carry_out, show_objects, show_plan
+from garboard.config import Loaded, Notes, ResolvedVersion, check_mixed_flags, init_from_flags
+from garboard.host.facts import MachineFacts
+from garboard.host.node_machine import NodeMachine
+from garboard.host.service_manager import service_manager
+from garboard.model import DEFAULT_VERSION
+from garboard.model.lifecycle import InitConfiguration
+from garboard.phases import plan_workflow, select
+from garboard.phases.flags import GivenFlags
+from garboard.phases.init import INIT
+from garboard.phases.init.context import InitContext, observe_init
+from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
+from garboard.phases.init.skipping import with_disabled_addons
+
+
+def run_init(asked: Asked) -> None:
+    """Plan what was asked for, and print the plan or carry it out."""
+    check_mixed_flags(asked.flags.given)
+    loaded = load_init(asked.flags)
+    show_warnings(loaded.warnings)
+    config, skip = with_disabled_addons(loaded.config, asked.flags.list("skip-phases") or loaded.config.skip_phases)
+    # What is selected is known before anything is looked at, so that a wrong name costs nothing.
+    selected = select(INIT, only=asked.only, skip=() if asked.only else skip)
+    machine = NodeMachine(service_manager())
+    context, warnings = observe_init(
+        replace(loaded, config=config),
+        host=node_host(machine),
+        machine=machine,
+        patches=node_patches(config.patches_directory, is_strict=asked.flags.switch("strict-patches")),
+        kubeconfig_dir=asked.flags.text("kubeconfig-dir") or "/etc/kubernetes",
+        now=datetime.now(UTC),
+        uploads_certs=asked.flags.switch("upload-certs"),
+    )
+    show_warnings(warnings)
+    plan = plan_workflow(selected, context)
+    if asked.flags.switch("print-manifest"):
+        show_objects(plan)
+    elif asked.flags.switch("dry-run") or config.dry_run:
+        show_plan(plan, asked.output)
+    else:
+        carry_out(plan, machine)
+
+
+def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:
+    """Load the configuration from the file that was named, else from the other flags."""
+    options, notes = read_options(flags), Notes()
+    if path := flags.text("config"):
+        loaded = open_config(Path(path), options, ResolvedVersion(str(DEFAULT_VERSION))).init()
+    else:
+        init, version = init_from_values(flags, notes)
+        loaded = init_from_flags(init, version, MachineFacts(), options)
+    config = with_node_name(loaded.config, flags)
+    return replace(loaded, config=config, warnings=(*notes.warnings, *loaded.warnings))
+
+
+init = WorkflowGroup[InitContext](
+    Workflow("init", INIT, INIT_FLAGS, run_init),
+    flags=[name for name in INIT_FLAGS if name not in PHASE_ONLY_FLAGS],
+    summary="Set up the first control-plane node of a cluster.",
+    epilog="Example: garboard init --config kubeadm.yaml --dry-run",
+)

@@ -1,0 +1,48 @@
+"""A plan: what will be done, in order, by whom and why; and what there is to say about it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from garboard.engine.action import Action, Issue, WriteFile
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action and its cause; phase and node are filled in by who asked for it."""
+
+    action: Action
+    cause: str
+    phase: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something to know about a plan: what stays as it is, or a warning."""
+
+    text: str
+    is_warning: bool = False
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Ordered steps. Equal inputs give equal plans: nothing that is only known later is in it."""
+
+    steps: tuple[Step, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[Note, ...]:
+        return tuple(note for note in self.notes if note.is_warning)
+
+
+def paths_written(steps: Iterable[Step]) -> frozenset[str]:
+    """Return every file that will be there once the steps have been done."""
+    found: set[str] = set()
+    for step in steps:
+        if isinstance(step.action, WriteFile):
+            found.add(step.action.path)
+        elif isinstance(step.action, Issue):
+            found |= {file.path for file in step.action.files}
+    return frozenset(found)

@@ -1,0 +1,46 @@
+"""This machine as a node: what planning reads of it, and the files that carrying out a plan writes."""
+
+from pathlib import Path
+
+from garboard.host.files import change_owner, file_owner, is_folder, make_folder, read_if_there, write_file
+from garboard.host.folder import HostFolder
+from garboard.host.service_manager import ServiceManager
+
+
+class NodeMachine:
+    """Files by their absolute path, and the service manager, if there is one."""
+
+    def __init__(self, manager: ServiceManager | None) -> None:
+        self.manager = manager
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, or None where there is no file."""
+        return read_if_there(path)
+
+    def has_folder(self, path: str) -> bool:
+        return is_folder(path)
+
+    def folder(self, path: str) -> HostFolder:
+        return HostFolder(path)
+
+    def has_service_manager(self) -> bool:
+        return self.manager is not None
+
+    def is_active(self, service: str) -> bool:
+        return self.manager is not None and self.manager.is_active(service)
+
+    def owner(self, path: str) -> tuple[int, int, int] | None:
+        """Return user, group and mode of a file, or None where there is no file."""
+        return file_owner(path)
+
+    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
+        change_owner(path, uid=uid, gid=gid, mode=mode)
+
+    def make_folder(self, path: str, *, mode: int) -> None:
+        make_folder(path, mode=mode)
+
+    def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
+        """Replace a file in one move; new ones get `new_mode`, their folders `folder_mode`, others keep their own."""
+        target = Path(path)
+        make_folder(target.parent, mode=folder_mode)
+        write_file(target, data, mode=new_mode if file_owner(target) is None else None)

@@ -1,0 +1,24 @@
+"""What kubeadm renders for a node and a cluster, byte for byte: static pods, kubelet files, addons, ConfigMaps, RBAC.
+
+Pure functions from the model to files and objects. Certificates and kubeconfigs are left to `pki`, applying the user's
+patches to `patches` (a `Patcher` comes in), writing and sending to the phases.
+"""
+
+from garboard.manifests.files import RenderedFile
+from garboard.manifests.node import ControlPlaneNode, NodeHost, RootlessIds
+from garboard.manifests.objects import ClusterObject
+from garboard.manifests.patching import Patcher, unpatched
+from garboard.manifests.sources import ConfigField, HostFact, Source
+
+__all__ = [
+    "ClusterObject",
+    "ConfigField",
+    "ControlPlaneNode",
+    "HostFact",
+    "NodeHost",
+    "Patcher",
+    "RenderedFile",
+    "RootlessIds",
+    "Source",
+    "unpatched",
+]

@@ -1,0 +1,7 @@
+"""Where kubeadm keeps things."""
+
+KUBERNETES_DIR = "/etc/kubernetes"
+MANIFESTS_DIR = "/etc/kubernetes/manifests"
+KUBELET_DIR = "/var/lib/kubelet"
+CONTROLLER_MANAGER_CONF = f"{KUBERNETES_DIR}/controller-manager.conf"
+SCHEDULER_CONF = f"{KUBERNETES_DIR}/scheduler.conf"

@@ -1,0 +1,56 @@
+"""Where a rendered value comes from: a field of the configuration, a fact of the machine, or neither.
+
+A value without a source is a built-in default of the minor. A source names the field that decides a value; whether that
+field was written by somebody or left to its own default, the configuration's documents know.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from garboard.documents import DocumentPath
+
+CLUSTER_KIND = "ClusterConfiguration"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigField:
+    """A field of a configuration document, such as `apiServer.extraArgs[2]` of the ClusterConfiguration."""
+
+    kind: str
+    path: DocumentPath
+
+    def __truediv__(self, step: str | int) -> "ConfigField":
+        return ConfigField(self.kind, (*self.path, step))
+
+    def __str__(self) -> str:
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return "".join(steps).removeprefix(".")
+
+
+@dataclass(frozen=True, slots=True)
+class HostFact:
+    """Something found on the machine, in words: `environment variable HTTPS_PROXY`."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Source = ConfigField | HostFact
+
+
+def cluster_field(*path: str) -> ConfigField:
+    return ConfigField(CLUSTER_KIND, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources of a document's leaves; one that is named for a list or map counts for all below it."""
+
+    by_path: Mapping[DocumentPath, Source] = field(default_factory=dict)
+
+    def of(self, path: DocumentPath) -> Source | None:
+        """Return what decides the value at `path`; nothing if it is a default of the minor."""
+        found = (self.by_path.get(path[:length]) for length in range(len(path), -1, -1))
+        return next((source for source in found if source is not None), None)

@@ -1,0 +1,154 @@
+"""What the phases of init plan from: the configuration, and what was found on the machine before anything changed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol, Self
+
+from garboard.config import ComponentConfigs, Loaded
+from garboard.engine import Note, Step, WriteFile, paths_written
+from garboard.errors import NotReady
+from garboard.manifests import NodeHost, RenderedFile
+from garboard.model.go_paths import join_path
+from garboard.model.lifecycle import InitConfiguration
+from garboard.phases.patching import NodePatches
+from garboard.pki import KUBECONFIGS, PkiInputs, certificate
+from garboard.pki.credentials import ObservedKubeconfig, decide_with_external_ca, observe_kubeconfig
+from garboard.pki.decide import warnings_of
+from garboard.pki.external import AuthorityState, external_authorities
+from garboard.pki.inputs import inputs_of
+from garboard.pki.store import Folder, ObservedPairs, ObservedServiceAccount, observe_pairs, observe_service_account
+from garboard.pki.tree import refuse_problems
+
+
+class MachineView(Protocol):
+    """The machine as planning sees it: it reads, and nothing more."""
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, or None where there is no file."""
+        ...
+
+    def has_folder(self, path: str) -> bool: ...
+
+    def owner(self, path: str) -> tuple[int, int, int] | None:
+        """Return user, group and mode of a file, or None where there is no file."""
+        ...
+
+    def folder(self, path: str) -> Folder: ...
+
+    def has_service_manager(self) -> bool: ...
+
+    def is_active(self, service: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCredentials:
+    """Certificates, keys and kubeconfigs as found."""
+
+    pairs: ObservedPairs
+    service_account: ObservedServiceAccount
+    kubeconfigs: Mapping[str, ObservedKubeconfig | None]
+    external: tuple[AuthorityState, ...] = ()
+
+    @property
+    def is_external_ca(self) -> bool:
+        """Whether the cluster's CA is here without its key, and then complete."""
+        return any(each.name == "ca" for each in self.external)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitContext:
+    """The first control-plane node, before and while its plan is made."""
+
+    config: InitConfiguration
+    components: ComponentConfigs
+    host: NodeHost
+    machine: MachineView
+    found: ObservedCredentials
+    patches: NodePatches
+    kubeconfig_dir: str
+    now: datetime
+    uploads_certs: bool = False
+    planned: frozenset[str] = field(default_factory=frozenset)  # files that earlier steps of the plan write
+
+    @property
+    def node_name(self) -> str:
+        return self.config.node_registration.name
+
+    @property
+    def inputs(self) -> PkiInputs:
+        return inputs_of(self.config)
+
+    def certificate_path(self, name: str) -> str:
+        return join_path(self.config.cluster.certificates_dir, name)
+
+    def kubeconfig_path(self, name: str) -> str:
+        return join_path(self.kubeconfig_dir, name)
+
+    def is_ca_planned(self, name: str) -> bool:
+        """Whether earlier steps of the plan make this certificate authority."""
+        return self.certificate_path(f"{certificate(name).base_name}.crt") in self.planned
+
+    def after(self, steps: tuple[Step, ...]) -> Self:
+        return replace(self, planned=self.planned | paths_written(steps))
+
+    def writes(self, files: Iterator[RenderedFile]) -> Iterator[Step | Note]:
+        """Plan to write the files that are not yet as they should be."""
+        for file in files:
+            found = self.machine.read(file.path)
+            if found == file.content:
+                yield Note(f"{file.path} is as it should be")
+                continue
+            cause = "there is no such file" if found is None else "its content differs"
+            action = WriteFile(path=file.path, content=file.content, mode=file.mode, folder_mode=file.directory_mode)
+            yield Step(action, cause)
+
+
+def observe_init(
+    loaded: Loaded[InitConfiguration],
+    *,
+    host: NodeHost,
+    machine: MachineView,
+    patches: NodePatches,
+    kubeconfig_dir: str,
+    now: datetime,
+    uploads_certs: bool = False,
+) -> tuple[InitContext, tuple[str, ...]]:
+    """Look at the machine and refuse what no phase of init could use; also return warnings about what was found."""
+    config = loaded.config
+    folder = machine.folder(config.cluster.certificates_dir)
+    kubeconfigs = machine.folder(kubeconfig_dir)
+    pairs = observe_pairs(folder)
+    found = ObservedCredentials(
+        pairs=pairs,
+        service_account=observe_service_account(folder),
+        kubeconfigs={spec.file_name: observe_kubeconfig(kubeconfigs, spec.file_name) for spec in KUBECONFIGS},
+        external=external_authorities(pairs, now),
+    )
+    context = InitContext(
+        config=config,
+        components=loaded.components,
+        host=replace(host, is_external_ca=found.is_external_ca),
+        machine=machine,
+        found=found,
+        patches=patches,
+        kubeconfig_dir=kubeconfig_dir,
+        now=now,
+        uploads_certs=uploads_certs,
+    )
+    return context, _check_external(found, context.inputs)
+
+
+def _check_external(found: ObservedCredentials, inputs: PkiInputs) -> tuple[str, ...]:
+    """Refuse an external CA that is not complete, as kubeadm does before every phase; its etcd CA is not looked at."""
+    problems = [each for each in found.external if each.problem and each.name != "etcd-ca"]
+    if problems:
+        told = "; ".join(f"invalid or incomplete external CA {each.name}: {each.problem}" for each in problems)
+        raise NotReady(told, hint="bring what it has signed, or its key", error_class="unusable-certificates")
+    if not found.is_external_ca:
+        return ()
+    chain = found.pairs["ca"].chain
+    assert isinstance(chain, tuple)
+    decisions = decide_with_external_ca(found.kubeconfigs, inputs, chain)
+    refuse_problems(decisions)
+    return warnings_of(decisions)

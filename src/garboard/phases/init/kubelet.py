@@ -1,0 +1,39 @@
+"""`init phase kubelet-start`: the kubelet's files, written while it stands still, and then the kubelet itself."""
+
+from collections.abc import Iterator
+
+from garboard.engine import ControlService, Note, Step
+from garboard.manifests.kubelet import kubelet_files
+from garboard.phases.init.context import InitContext
+
+KUBELET = "kubelet"
+_NO_MANAGER = "No supported init system detected, won't make sure the kubelet is running properly."
+
+
+def plan_kubelet_start(context: InitContext) -> Iterator[Step | Note]:
+    """Plan the files that differ, and a (re)start unless the kubelet runs with these very files."""
+    cluster = context.config.cluster
+    patches = context.patches.begin(cluster.release)
+    rendered = kubelet_files(
+        context.components.kubelet.printed(cluster.facts),
+        cluster,
+        context.config.node_registration,
+        context.host,
+        kind="InitConfiguration",
+        registers_taints=False,
+        patcher=patches,
+    )
+    writes = tuple(context.writes(rendered))
+    yield from patches.notes()
+    has_changes = any(isinstance(each, Step) for each in writes)
+    if not context.machine.has_service_manager():
+        yield Note(_NO_MANAGER, is_warning=True)
+        yield from writes
+        return
+    is_active = context.machine.is_active(KUBELET)
+    if has_changes and is_active:
+        yield Step(ControlService(service=KUBELET, verb="stop", is_needed=False), "its configuration changes")
+    yield from writes
+    if has_changes or not is_active:
+        cause = "its configuration changes" if has_changes else "it does not run"
+        yield Step(ControlService(service=KUBELET, verb="start", is_needed=False), cause)

@@ -1,0 +1,95 @@
+"""What init keeps in the cluster: its configuration, what lets nodes join, and the addons."""
+
+import base64
+from collections.abc import Callable, Iterable, Iterator
+
+from garboard.config import cluster_text
+from garboard.engine import Filling, Note, PutObject, Step, Unsupported
+from garboard.manifests import ClusterObject
+from garboard.manifests.bootstrap_token import bootstrap_rbac, cluster_info_objects, token_secret
+from garboard.manifests.coredns import coredns_objects
+from garboard.manifests.kube_proxy import control_plane_url, kube_proxy_objects
+from garboard.manifests.kubelet import CONFIG_FILE, with_resolv_conf
+from garboard.manifests.uploaded import as_uploaded, kubeadm_config_objects, kubelet_config_objects
+from garboard.phases.init.context import InitContext
+from garboard.phases.patching import PatchRun
+from garboard.pki.issue import certificate_pem
+
+_CA_PLACEHOLDER = "<base64 of certificate ca>"
+
+
+def _puts(objects: Iterable[ClusterObject], cause: str, fillings: tuple[Filling, ...] = ()) -> Iterator[Step]:
+    for each in objects:
+        action = PutObject(
+            api_version=each.api_version,
+            kind=each.kind,
+            name=each.name,
+            namespace=each.namespace,
+            content=each.content,
+            is_secret=each.kind == "Secret",
+            fillings=fillings,
+        )
+        yield Step(action, cause)
+
+
+def plan_kubeadm_config(context: InitContext) -> Iterator[Step | Note]:
+    cluster = context.config.cluster
+    text = cluster_text(as_uploaded(cluster), cluster.facts)
+    yield from _puts(kubeadm_config_objects(text), "nodes that join read the cluster's configuration")
+
+
+def plan_kubelet_config(context: InitContext) -> Iterator[Step | Note]:
+    facts, kubelet = context.config.cluster.facts, context.components.kubelet
+    configuration = kubelet.printed(facts)
+    if facts.has_resolv_conf_leak and CONFIG_FILE in context.planned:
+        configuration = with_resolv_conf(configuration, context.host)
+    objects = kubelet_config_objects(configuration, is_user_supplied=kubelet.is_user_supplied)
+    yield from _puts(objects, "kubelets of nodes that join read their configuration")
+
+
+def plan_upload_certs(context: InitContext) -> Iterator[Step | Note]:
+    if context.uploads_certs:
+        yield Step(Unsupported(what="writing the Secret kubeadm-certs"), "--upload-certs")
+    else:
+        yield Note("Skipping phase. Please see --upload-certs")
+
+
+def plan_bootstrap_token(context: InitContext) -> Iterator[Step | Note]:
+    config = context.config
+    secrets = (token_secret(token, context.now) for token in config.bootstrap_tokens)
+    yield from _puts(secrets, "bootstrapTokens asks for it")
+    yield from _puts(bootstrap_rbac(), "nodes join with bootstrap tokens")
+    found = context.found.pairs["ca"].certificate
+    is_known = found is not None and not context.is_ca_planned("ca")
+    ca = base64.b64encode(certificate_pem(found)).decode() if found and is_known else _CA_PLACEHOLDER
+    server = control_plane_url(config.cluster, config.local_api_endpoint)
+    objects = cluster_info_objects({"certificate-authority-data": ca, "server": server})
+    fillings = () if is_known else (Filling(_CA_PLACEHOLDER, context.certificate_path("ca.crt")),)
+    yield from _puts(objects, "nodes that join look for the cluster here", fillings)
+
+
+def plan_coredns(context: InitContext) -> Iterator[Step | Note]:
+    yield from _plan_addon(context, lambda patches: coredns_objects(context.config.cluster, patcher=patches))
+
+
+def plan_kube_proxy(context: InitContext) -> Iterator[Step | Note]:
+    cluster, proxy = context.config.cluster, context.components.kube_proxy
+
+    def render(patches: PatchRun) -> tuple[ClusterObject, ...]:
+        return kube_proxy_objects(
+            cluster,
+            context.config.local_api_endpoint,
+            proxy.printed(cluster.facts),
+            is_user_supplied=proxy.is_user_supplied,
+            environment=context.host.environment,
+            patcher=patches,
+        )
+
+    yield from _plan_addon(context, render)
+
+
+def _plan_addon(context: InitContext, render: Callable[[PatchRun], tuple[ClusterObject, ...]]) -> Iterator[Step | Note]:
+    patches = context.patches.begin(context.config.cluster.release)
+    objects = render(patches)
+    yield from patches.notes()
+    yield from _puts(objects, "every cluster has this addon")

@@ -1,0 +1,140 @@
+"""What phases ask to be issued, and the issuer that makes it: keys, certificates, kubeconfigs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from garboard.documents import Json
+from garboard.engine import Issue, IssuedFile, IssueRequest
+from garboard.errors import NotReady
+from garboard.model.duration import Duration
+from garboard.model.go_paths import join_path
+from garboard.pki import CertSpec, KubeconfigSpec, PkiInputs, certificate
+from garboard.pki.credentials import kubeconfig_file
+from garboard.pki.issue import IssuedPair, issue_certificate
+from garboard.pki.keys import KeySource
+from garboard.pki.spec import SERVICE_ACCOUNT_BASE_NAME
+from garboard.pki.store import (
+    CERTIFICATE_MODE,
+    SECRET_MODE,
+    Folder,
+    NewFile,
+    observe_pair,
+    pair_files,
+    service_account_files,
+)
+
+FolderAt: TypeAlias = Callable[[str], Folder]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRequest:
+    """A certificate of the tree with its key, below the certificates' folder."""
+
+    spec: CertSpec
+    inputs: PkiInputs
+    folder: str
+
+    def describe(self) -> dict[str, Json]:
+        spec, inputs = self.spec, self.inputs
+        names = spec.all_names(inputs).canonical()
+        validity = inputs.ca_certificate_validity if spec.is_ca else inputs.certificate_validity
+        shown: dict[str, Json] = {
+            "commonName": spec.common_name or inputs.node_name,
+            "signedBy": spec.ca or "itself",
+            "algorithm": inputs.key_algorithm.value,
+            "validFor": str(Duration.of(seconds=validity.total_seconds())),
+        }
+        alt_names: list[Json] = [*names.dns, *map(str, names.ips)]
+        return {**shown, "names": alt_names} if alt_names else shown
+
+    def action(self) -> Issue:
+        base = join_path(self.folder, self.spec.base_name)
+        files = (
+            IssuedFile(f"{base}.key", SECRET_MODE, f"<key of {self.spec.name}>"),
+            IssuedFile(f"{base}.crt", CERTIFICATE_MODE, f"<certificate {self.spec.name}>"),
+        )
+        return Issue(name=f"certificate {self.spec.name}", files=files, request=self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceAccountRequest:
+    """The key that signs the tokens of service accounts."""
+
+    inputs: PkiInputs
+    folder: str
+
+    def describe(self) -> dict[str, Json]:
+        return {"algorithm": self.inputs.key_algorithm.value}
+
+    def action(self) -> Issue:
+        base = join_path(self.folder, SERVICE_ACCOUNT_BASE_NAME)
+        files = (
+            IssuedFile(f"{base}.key", SECRET_MODE, "<key of sa>"),
+            IssuedFile(f"{base}.pub", SECRET_MODE, "<public key of sa>"),
+        )
+        return Issue(name="key sa", files=files, request=self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeconfigRequest:
+    """A kubeconfig with a client certificate that the CA in the certificates' folder signs."""
+
+    spec: KubeconfigSpec
+    inputs: PkiInputs
+    folder: str
+    kubeconfig_dir: str
+
+    def describe(self) -> dict[str, Json]:
+        spec, inputs = self.spec, self.inputs
+        shown: dict[str, Json] = {
+            "user": spec.user_name(inputs),
+            "server": spec.server.url(inputs),
+            "signedBy": "ca",
+            "algorithm": inputs.key_algorithm.value,
+            "validFor": str(Duration.of(seconds=inputs.certificate_validity.total_seconds())),
+        }
+        return {**shown, "groups": [*spec.organizations]} if spec.organizations else shown
+
+    def action(self) -> Issue:
+        path = join_path(self.kubeconfig_dir, self.spec.file_name)
+        holds = f"<kubeconfig with the key and certificate of {self.spec.user_name(self.inputs)}>"
+        file = IssuedFile(path, SECRET_MODE, holds)
+        return Issue(name=f"kubeconfig {self.spec.file_name}", files=(file,), request=self)
+
+
+PkiRequest: TypeAlias = CertificateRequest | ServiceAccountRequest | KubeconfigRequest
+
+
+@dataclass(frozen=True, slots=True)
+class PkiIssuer:
+    """Issues what is asked for; signers are read when they are needed, for an earlier step may have made them."""
+
+    folder_at: FolderAt
+    keys: KeySource
+    started_at: datetime
+
+    def issue(self, request: IssueRequest) -> Mapping[str, bytes]:
+        assert isinstance(request, PkiRequest), "phases ask for nothing else"
+        root = request.kubeconfig_dir if isinstance(request, KubeconfigRequest) else request.folder
+        return {join_path(root, file.name): file.data for file in self._files(request)}
+
+    def _files(self, request: PkiRequest) -> tuple[NewFile, ...]:
+        match request:
+            case ServiceAccountRequest():
+                return service_account_files(self.keys.private_key(request.inputs.key_algorithm))
+            case KubeconfigRequest():
+                ca = self._signer("ca", request.folder)
+                return (kubeconfig_file(request.spec, request.inputs, ca, self.keys, self.started_at),)
+            case CertificateRequest():
+                spec = request.spec
+                signer = self._signer(spec.ca, request.folder) if spec.ca else None
+                pair = issue_certificate(spec, request.inputs, signer, self.keys, self.started_at)
+                return pair_files(spec.base_name, pair)
+
+    def _signer(self, name: str, folder: str) -> IssuedPair:
+        found = observe_pair(self.folder_at(folder), certificate(name).base_name).as_signer()
+        if found is None:
+            raise NotReady(f"the certificate authority {name} in {folder} has gone since the plan was made")
+        return found

@@ -1,0 +1,49 @@
+"""The user's patches while a node is rendered: applied as kubeadm applies them, watched as strict mode would."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from garboard.documents import Json
+from garboard.engine import Note
+from garboard.model import KubernetesVersion
+from garboard.patches import Finding, PatchFile, TargetPatcher, read_directory, refuse_errors
+from garboard.schema import load_schema
+
+
+@dataclass(frozen=True, slots=True)
+class NodePatches:
+    """A patch directory, listed and read when a phase first patches something: if it is broken, that phase fails."""
+
+    list_files: Callable[[], Sequence[PatchFile]] | None = None  # None: nobody asked for patches
+    is_strict: bool = False  # what strict mode objects to is refused, and not only told
+
+    def begin(self, version: KubernetesVersion) -> "PatchRun":
+        """Return the patcher of one phase, which knows what there was to say once it has been called."""
+        return PatchRun(self, version)
+
+
+@dataclass(slots=True)
+class PatchRun:
+    """Patches of one phase; calling it is what `manifests` knows as a patcher."""
+
+    patches: NodePatches
+    version: KubernetesVersion
+    findings: list[Finding] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+
+    def __call__(self, target: str, document: Json, /) -> Json:
+        if self.patches.list_files is None:
+            return document
+        schema = load_schema(self.version)
+        patch_set = read_directory(self.patches.list_files(), schema)
+        applied = TargetPatcher(patch_set, schema).apply(target, document, is_watched=True)
+        if self.patches.is_strict:
+            refuse_errors(applied.findings)
+        self.findings += applied.findings
+        self.ignored += [f"ignored {each.shown}: {each.reason}" for each in patch_set.ignored]
+        return applied.document
+
+    def notes(self) -> Iterator[Note]:
+        yield from (Note(f"patches: {text}") for text in self.ignored)
+        for finding in self.findings:
+            yield Note(f"[{finding.error_class}] {finding.where}: {finding.message}", is_warning=True)

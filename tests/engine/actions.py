@@ -1,0 +1,82 @@
+"""Actions for tests, and hands that keep what they are given in memory."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from garboard.documents import Json
+from garboard.engine import Issue, IssuedFile, IssueRequest, Step
+from garboard.errors import GarboardError
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A request that says what it is for."""
+
+    text: str
+
+    def describe(self) -> dict[str, Json]:
+        return {"wish": self.text}
+
+
+def issue(text: str, *paths: str) -> Issue:
+    return Issue(name=text, files=tuple(IssuedFile(path, 0o600, f"<{path}>") for path in paths), request=Wish(text))
+
+
+@dataclass
+class MemoryFiles:
+    """A machine whose files are a mapping from path to mode and content."""
+
+    files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
+    owners: dict[str, tuple[int, int, int | None]] = field(default_factory=dict)
+
+    def read(self, path: str) -> bytes | None:
+        return self.files[path][1] if path in self.files else None
+
+    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
+        self.owners[path] = (uid, gid, mode)
+
+    def make_folder(self, path: str, *, mode: int) -> None:
+        self.folders.setdefault(path, mode)
+
+    def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
+        self.make_folder(path.rpartition("/")[0], mode=folder_mode)
+        mode, _ = self.files.get(path, (new_mode, b""))
+        self.files[path] = (mode, data)
+
+
+class WishIssuer:
+    """Fulfils a wish by writing it into /wish."""
+
+    def issue(self, request: IssueRequest) -> Mapping[str, bytes]:
+        assert isinstance(request, Wish)
+        return {"/wish": request.text.encode()}
+
+
+@dataclass
+class FakeServices:
+    running: set[str] = field(default_factory=set)
+    is_broken: bool = False
+
+    def start(self, service: str) -> None:
+        if self.is_broken:
+            raise GarboardError("the manager does not answer")
+        self.running.add(service)
+
+    restart = start
+
+    def stop(self, service: str) -> None:
+        self.running.discard(service)
+
+
+@dataclass
+class Diary:
+    """A recorder that remembers."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def begin(self, index: int, step: Step) -> None:
+        self.lines.append(f"begin {index} {step.phase}")
+
+    def end(self, index: int, step: Step) -> None:
+        self.lines.append(f"end {index} {step.phase}")

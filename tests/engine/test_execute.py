@@ -1,0 +1,117 @@
+import pytest
+
+from garboard.documents import Json
+from garboard.engine import (
+    ChangeOwner,
+    ControlService,
+    Executor,
+    Filling,
+    Hands,
+    MakeFolder,
+    Plan,
+    PlanRefused,
+    PutObject,
+    Step,
+    Unsupported,
+    WriteFile,
+)
+from garboard.engine.action import Action
+from garboard.errors import GarboardError
+from tests.engine.actions import Diary, FakeServices, MemoryFiles, WishIssuer, issue
+
+
+def plan(*actions: Action) -> Plan:
+    return Plan(tuple(Step(action, "because", f"phase-{index}") for index, action in enumerate(actions)))
+
+
+FILE = WriteFile(path="/etc/a", content=b"a", mode=0o600)
+
+
+def test_steps_are_done_in_order_with_their_modes() -> None:
+    files, services = MemoryFiles(), FakeServices()
+    hands = Hands(files=files, issuer=WishIssuer(), services=services)
+    Executor(hands).execute(
+        plan(
+            MakeFolder(path="/data", mode=0o700),
+            FILE,
+            issue("certificate", "/wish"),
+            ControlService(service="kubelet", verb="start"),
+        )
+    )
+    assert files.folders == {"/data": 0o700, "/etc": 0o755, "": 0o755}
+    assert files.files == {"/etc/a": (0o600, b"a"), "/wish": (0o600, b"certificate")}
+    assert services.running == {"kubelet"}
+
+
+def test_existing_file_keeps_its_mode() -> None:
+    files = MemoryFiles({"/etc/a": (0o640, b"before")})
+    Executor(Hands(files=files)).execute(plan(FILE))
+    assert files.files == {"/etc/a": (0o640, b"a")}
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        pytest.param(Unsupported(what="waiting"), id="not built"),
+        pytest.param(issue("certificate", "/wish"), id="no issuer"),
+        pytest.param(ControlService(service="kubelet", verb="stop"), id="no service manager"),
+        pytest.param(PutObject(api_version="v1", kind="ConfigMap", name="x", content={}), id="no API client"),
+    ],
+)
+def test_plan_that_cannot_be_finished_is_not_begun(action: Action) -> None:
+    files = MemoryFiles()
+    with pytest.raises(PlanRefused, match="phase-1: "):
+        Executor(Hands(files=files)).execute(plan(FILE, action))
+    assert files.files == {}
+
+
+class Cluster:
+    """An API server that keeps what is put."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Json] = {}
+
+    def put(self, action: PutObject) -> None:
+        self.objects[action.name] = action.content
+
+
+def test_placeholder_of_an_object_is_filled_with_the_file_that_an_earlier_step_made() -> None:
+    cluster = Cluster()
+    info = PutObject(
+        api_version="v1",
+        kind="ConfigMap",
+        name="info",
+        content={"data": {"kubeconfig": "ca: <ca>\n", "list": ["<ca>", 1]}},
+        fillings=(Filling("<ca>", "/etc/a"),),
+    )
+    Executor(Hands(files=MemoryFiles(), objects=cluster)).execute(plan(FILE, info))
+    assert cluster.objects == {"info": {"data": {"kubeconfig": "ca: YQ==\n", "list": ["YQ==", 1]}}}
+
+
+def test_file_changes_hands() -> None:
+    files = MemoryFiles()
+    Executor(Hands(files=files)).execute(plan(FILE, ChangeOwner(path="/etc/a", uid=100, gid=101, mode=0o600)))
+    assert files.owners == {"/etc/a": (100, 101, 0o600)}
+
+
+def test_recorder_hears_of_every_step_before_and_after() -> None:
+    diary = Diary()
+    Executor(Hands(files=MemoryFiles()), recorder=diary).execute(plan(FILE, FILE))
+    assert diary.lines == ["begin 0 phase-0", "end 0 phase-0", "begin 1 phase-1", "end 1 phase-1"]
+
+
+def test_failed_step_has_begun_and_not_ended() -> None:
+    diary = Diary()
+    hands = Hands(files=MemoryFiles(), services=FakeServices(is_broken=True))
+    with pytest.raises(GarboardError, match="does not answer"):
+        Executor(hands, recorder=diary).execute(plan(ControlService(service="kubelet", verb="start"), FILE))
+    assert diary.lines == ["begin 0 phase-0"]
+
+
+def test_failure_of_a_service_that_is_not_needed_is_told() -> None:
+    lines: list[str] = []
+    files = MemoryFiles()
+    hands = Hands(files=files, services=FakeServices(is_broken=True))
+    Executor(hands, lines.append).execute(plan(ControlService(service="kubelet", verb="start", is_needed=False), FILE))
+    assert "/etc/a" in files.files
+    assert any(line.startswith("[phase-0] warning: cannot start the service kubelet") for line in lines)

@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+
+from garboard.errors import GarboardError
+from garboard.host.service_manager import service_manager
+
+_PROGRAM = """#!/bin/sh
+echo "$(basename "$0") $*" >> LOG
+case "$*" in
+  *kubelet*) echo STATE ;;
+  *broken*) echo no such service >&2; exit 5 ;;
+esac
+"""
+
+
+def install(folder: Path, state: str, *names: str) -> Path:
+    for name in names:
+        (folder / name).write_text(_PROGRAM.replace("LOG", str(folder / "log")).replace("STATE", state))
+        (folder / name).chmod(0o755)
+    return folder / "log"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr("garboard.host.processes.shutil.which", lambda name, path=None: _which(tmp_path, name))
+    return tmp_path
+
+
+def _which(folder: Path, name: str) -> str | None:
+    return str(folder / name) if (folder / name).exists() else None
+
+
+def test_systemd_reloads_units_before_a_start(folder: Path) -> None:
+    log = install(folder, "active", "systemctl")
+    manager = service_manager()
+    assert manager is not None
+    manager.stop("kubelet")
+    manager.start("kubelet")
+    assert log.read_text().splitlines() == [
+        "systemctl stop kubelet", "systemctl daemon-reload", "systemctl restart kubelet"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("state", "is_active"), [("active", True), ("activating", True), ("inactive", False)])
+def test_service_that_will_soon_run_counts_as_active(folder: Path, state: str, is_active: bool) -> None:
+    install(folder, state, "systemctl")
+    manager = service_manager()
+    assert manager is not None
+    assert manager.is_active("kubelet") is is_active
+
+
+def test_openrc_is_found_where_there_is_no_systemd(folder: Path) -> None:
+    log = install(folder, "started", "rc-service", "rc-update")
+    manager = service_manager()
+    assert manager is not None
+    assert manager.is_active("kubelet")
+    manager.restart("kubelet")
+    assert log.read_text().splitlines()[-1] == "rc-service kubelet restart"
+
+
+def test_failure_carries_what_the_manager_said(folder: Path) -> None:
+    install(folder, "active", "systemctl")
+    manager = service_manager()
+    assert manager is not None
+    with pytest.raises(GarboardError, match="no such service"):
+        manager.start("broken")
+
+
+def test_machine_may_have_no_service_manager(folder: Path) -> None:
+    install(folder, "started", "rc-service")
+    assert service_manager() is None

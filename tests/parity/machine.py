@@ -1,0 +1,147 @@
+"""A machine of its own for kubeadm, and for whatever is compared with it: a folder as its root, private namespaces.
+
+Programs run in a mount, UTS and network namespace with the folder as their root. `/etc`, `/var` and the rest of what
+they write are plain files of the test; of the real machine they see programs and libraries, read-only.
+"""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import garboard
+
+HOSTNAME = "node-1"
+ADDRESS, ADDRESS_V6 = "192.0.2.10", "fd00::10"
+TOKEN = "abcdef.0123456789abcdef"
+_SHARED = ("bin", "lib", "lib64", "sbin", "usr")
+_ENTER = f"""
+set -eu
+root=$1; shift
+mount --make-rprivate /
+while [ "$1" != -- ]; do
+  mkdir -p "$root$1"
+  mount --bind "$1" "$root$1"
+  mount -o remount,bind,ro "$root$1"
+  shift
+done
+shift
+for each in proc dev; do mkdir -p "$root/$each"; mount --rbind /$each "$root/$each"; done
+echo {HOSTNAME} > /proc/sys/kernel/hostname
+ip link set lo up
+ip link add eth0 type veth peer name eth1
+ip address add {ADDRESS}/24 dev eth0
+ip address add {ADDRESS_V6}/64 dev eth0 nodad
+for family in ipv4 ipv6; do
+  # Nobody answers here, and nothing should wait for that.
+  echo 1 > /proc/sys/net/$family/neigh/eth0/mcast_solicit
+  echo 10 > /proc/sys/net/$family/neigh/eth0/retrans_time_ms
+done
+ip link set eth0 up
+ip link set eth1 up
+ip route add default via 192.0.2.1
+ip route add default via fd00::1 dev eth0
+exec chroot "$root" "$@"
+"""
+_SYSTEMCTL = """#!/bin/sh
+[ "$*" = "is-active systemd-resolved" ] && echo active && exit 0
+echo inactive
+exit 3
+"""
+_USERS = "root:x:0:0:root:/root:/bin/sh\nsomebody:x:100:100::/:/bin/false\n"
+_GROUPS = "root:x:0:\nsomebody:x:100:\n"
+
+
+@dataclass(frozen=True)
+class FileState:
+    mode: int
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A root folder with the little that programs expect of one."""
+
+    root: Path
+
+    @classmethod
+    def make(cls, root: Path, *, has_systemd_resolved: bool = False, directories: Iterable[str] = ()) -> "Machine":
+        for name in ("etc/ssl/certs", "var/lib", "run", "tmp", *(path.lstrip("/") for path in directories)):
+            (root / name).mkdir(parents=True, exist_ok=True)
+        (root / "etc/passwd").write_text(_USERS)
+        (root / "etc/group").write_text(_GROUPS)
+        if has_systemd_resolved:
+            (root / "programs").mkdir()
+            (root / "programs/systemctl").write_text(_SYSTEMCTL)
+            (root / "programs/systemctl").chmod(0o755)
+        return cls(root)
+
+    def run(
+        self,
+        program: Path,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        folders: Iterable[Path] = (),
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program with this machine around it; no service manager is found unless one was asked for.
+
+        `folders` are those of the real machine that the program needs besides its own.
+        """
+        seen = [str(each) for each in (program.parent, *folders) if each.parts[1] not in _SHARED]
+        for entry in (Path("/", name) for name in _SHARED):
+            if entry.is_symlink() and not (self.root / entry.name).is_symlink():
+                (self.root / entry.name).symlink_to(entry.readlink())
+            elif entry.is_dir() and not entry.is_symlink():
+                seen.append(str(entry))
+        command = ["unshare", "--mount", "--uts", "--net", "sh", "-c", _ENTER, "sh", str(self.root), *seen, "--"]
+        return subprocess.run(
+            [*command, "/usr/bin/env", "-i", "PATH=/programs", *_assignments(environment), str(program), *arguments],
+            capture_output=True, text=True, timeout=120, check=False, umask=0o022, env={"PATH": os.environ["PATH"]},
+        )  # fmt: skip
+
+    def run_garboard(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the garboard of this checkout."""
+        folders = (Path(sys.prefix), Path(sys.base_prefix), Path(garboard.__file__).parents[1])
+        return self.run(Path(sys.prefix, "bin/garboard"), *arguments, environment=environment, folders=folders)
+
+    def put(self, path: str, content: str | bytes) -> None:
+        target = self.root / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def text(self, path: str) -> str:
+        return (self.root / path.lstrip("/")).read_text()
+
+    def put_tree(self, path: str, source: Path) -> None:
+        shutil.copytree(source, self.root / path.lstrip("/"))
+
+    def remove(self, path: str) -> None:
+        (self.root / path.lstrip("/")).unlink()
+
+    def has(self, path: str) -> bool:
+        """Whether a program on this machine would see the path."""
+        is_shared = path.lstrip("/").partition("/")[0] in _SHARED
+        return (Path(path) if is_shared else self.root / path.lstrip("/")).exists()
+
+    def files(self, *folders: str) -> dict[str, FileState]:
+        """Return every file below the folders, by its path on this machine."""
+        found = {}
+        for folder in folders:
+            for each in sorted((self.root / folder.lstrip("/")).rglob("*")):
+                if each.is_file():
+                    mode = stat.S_IMODE(each.stat().st_mode)
+                    found["/" + str(each.relative_to(self.root))] = FileState(mode, each.read_bytes())
+        return found
+
+    def mode(self, path: str) -> int:
+        return stat.S_IMODE((self.root / path.lstrip("/")).stat().st_mode)
+
+
+def _assignments(environment: Mapping[str, str] | None) -> list[str]:
+    return [f"{name}={value}" for name, value in (environment or {}).items()]

@@ -1,0 +1,101 @@
+"""One configuration on a machine: what the real kubeadm leaves there, phase by phase."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.parity.kubeadm import Kubeadm
+from tests.parity.machine import FileState, Machine
+
+CONFIG_PATH, PATCHES_PATH = "/kubeadm.yaml", "/patches"
+CONFIGURATIONS = Path(__file__).parent / "configurations"
+NODE_PHASES = ("etcd local", "control-plane all", "kubelet-start")
+NODE_FOLDERS = ("/etc/kubernetes", "/var/lib/kubelet")
+_HEADER = re.compile(r"# ([a-z-]+): (.*)")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A file of `configurations/`: its first lines say in comments what the machine is like.
+
+    `# environment: NAME=value …`, `# directories: /path …`, `# systemd-resolved: active`. Those that must be refused
+    are named refused-…, or say by which minors: `# refused: 1.37`. `VERSION` stands for the minor's reference release,
+    and a folder NAME.patches is there as /patches.
+    """
+
+    path: Path
+    added: str = ""  # more lines for the ClusterConfiguration
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    def is_refused_by(self, version: str) -> bool:
+        minor = version[1:].rpartition(".")[0]
+        return self.name.startswith("refused-") or minor in self.headers.get("refused", "").split()
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        lines = self.path.read_text().splitlines()
+        found = (_HEADER.fullmatch(line) for line in lines if line.startswith("#"))
+        return {each[1]: each[2] for each in found if each}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        pairs = (each.partition("=") for each in self.headers.get("environment", "").split())
+        return {name: value for name, _, value in pairs}
+
+    @property
+    def patches(self) -> Path | None:
+        folder = self.path.with_suffix(".patches")
+        return folder if folder.is_dir() else None
+
+    def text(self, version: str) -> str:
+        line = "kubernetesVersion: VERSION\n"
+        return self.path.read_text().replace(line, line + self.added).replace("VERSION", version)
+
+    def machine(self, root: Path, version: str) -> Machine:
+        machine = Machine.make(
+            root,
+            has_systemd_resolved="systemd-resolved" in self.headers,
+            directories=self.headers.get("directories", "").split(),
+        )
+        machine.put(CONFIG_PATH, self.text(version))
+        if self.patches:
+            machine.put_tree(PATCHES_PATH, self.patches)
+        return machine
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of each phase, and the files that are there after all of them."""
+
+    machine: Machine
+    failures: Mapping[str, str]  # phase to what it said; only those that failed
+    files: Mapping[str, FileState] = field(repr=False)
+    output: Mapping[str, str] = field(repr=False, default_factory=dict)
+
+
+def all_configurations() -> list[Configuration]:
+    """Return every configuration whose manifests can be written on an empty machine."""
+    found = [Configuration(path) for path in sorted(CONFIGURATIONS.glob("*.yaml"))]
+    return [each for each in found if "needs-certificates" not in each.headers]
+
+
+def run_kubeadm(
+    kubeadm: Kubeadm,
+    machine: Machine,
+    phases: Sequence[str] = NODE_PHASES,
+    environment: Mapping[str, str] | None = None,
+    folders: Sequence[str] = NODE_FOLDERS,
+) -> Ran:
+    """Run `kubeadm init phase …` for each phase; a phase that fails does not keep the others from running."""
+    failures, output = {}, {}
+    for phase in phases:
+        arguments = ("init", "phase", *phase.split(), "--config", CONFIG_PATH)
+        done = machine.run(kubeadm.program, *arguments, environment=environment)
+        output[phase] = done.stdout
+        if done.returncode:
+            failures[phase] = done.stderr
+    return Ran(machine, failures, machine.files(*folders), output)

@@ -1,0 +1,194 @@
+"""Plans of init's phases, from what is found to what is left behind."""
+
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from garboard.engine import Executor, Hands, Issue, Plan, Step, WriteFile, plan_as_json, plan_as_text
+from garboard.errors import GarboardError, NotReady
+from garboard.patches import PatchFile, PatchRefused
+from garboard.phases import plan_workflow, select
+from garboard.phases.init import INIT
+from garboard.phases.issuing import PkiIssuer
+from garboard.phases.patching import NodePatches
+from garboard.pki.keys import SystemKeys
+from tests.phases.machines import CONFIG, NOW, MemoryMachine, context_on
+
+BUILT = ("certs/all", "kubeconfig/all", "etcd/local", "control-plane/all", "kubelet-start")
+FILE_PHASES = tuple(
+    each
+    for each in select(INIT)
+    if each.path.partition("/")[0] in ("certs", "kubeconfig", "etcd", "control-plane", "kubelet-start")
+)
+
+
+def plan_all(machine: MemoryMachine, text: str = CONFIG, patches: NodePatches | None = None) -> Plan:
+    return plan_workflow(FILE_PHASES, context_on(machine, text, patches))
+
+
+def plan_one(machine: MemoryMachine, only: str, text: str = CONFIG) -> Plan:
+    return plan_workflow(select(INIT, only=only), context_on(machine, text))
+
+
+def apply(plan: Plan, machine: MemoryMachine) -> None:
+    issuer = PkiIssuer(machine.folder, SystemKeys(), NOW)
+    Executor(Hands(files=machine, issuer=issuer, services=machine)).execute(plan)
+
+
+def applied(text: str = CONFIG) -> MemoryMachine:
+    machine = MemoryMachine(services=set())
+    apply(plan_all(machine, text), machine)
+    return machine
+
+
+def test_whole_node_is_planned_in_the_order_of_the_phases() -> None:
+    phases = [step.phase for step in plan_all(MemoryMachine(services=set())).steps]
+    assert phases[:3] == ["certs/ca", "certs/apiserver", "certs/apiserver-kubelet-client"]
+    assert list(dict.fromkeys(phase.partition("/")[0] for phase in phases)) == [
+        "certs", "kubeconfig", "etcd", "control-plane", "kubelet-start"
+    ]  # fmt: skip
+
+
+def test_applying_a_plan_writes_what_it_says_and_nothing_else() -> None:
+    machine = MemoryMachine(services=set())
+    plan = plan_all(machine)
+    apply(plan, machine)
+    said = {step.action.path for step in plan.steps if isinstance(step.action, WriteFile)}
+    said |= {file.path for step in plan.steps if isinstance(step.action, Issue) for file in step.action.files}
+    assert set(machine.files) == said
+    assert machine.folders == {"/var/lib/etcd"}
+    assert machine.services == {"kubelet"}
+
+
+def test_planning_again_after_applying_finds_nothing_to_do() -> None:
+    machine = applied()
+    assert plan_all(machine).steps == ()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sets(st.sampled_from(sorted(applied().files))))
+def test_plan_heals_what_is_missing_or_refuses(missing: set[str]) -> None:
+    machine = applied()
+    for path in missing:
+        del machine.files[path]
+    try:
+        plan = plan_all(machine)
+    except GarboardError:
+        assert any("/pki/" in path for path in missing), "only certificates can be beyond repair"
+        return
+    assert plan == plan_all(machine)
+    assert plan_as_text(plan) == plan_as_text(plan_all(machine))
+    apply(plan, machine)
+    assert plan_all(machine).steps == ()
+
+
+def test_equal_inputs_give_equal_plans() -> None:
+    assert plan_all(MemoryMachine()) == plan_all(MemoryMachine())
+    assert plan_as_json(plan_all(MemoryMachine())) == plan_as_json(plan_all(MemoryMachine()))
+
+
+def test_changed_file_is_written_again_for_that_cause() -> None:
+    machine = applied()
+    path = "/etc/kubernetes/manifests/etcd.yaml"
+    machine.files[path] += b"# by hand\n"
+    (step,) = plan_all(machine).steps
+    assert (step.phase, step.cause) == ("etcd/local", "its content differs")
+
+
+def test_kubelet_stands_still_while_its_files_change() -> None:
+    machine = applied()
+    machine.files["/var/lib/kubelet/config.yaml"] = b""
+    actions = [_told(step) for step in plan_all(machine).steps]
+    assert actions == ["stop kubelet", "/var/lib/kubelet/config.yaml", "start kubelet"]
+
+
+def _told(step: Step) -> str:
+    return step.action.path if isinstance(step.action, WriteFile) else f"{step.action.verb} {step.action.service}"  # type: ignore[union-attr]
+
+
+def test_without_service_manager_there_is_kubeadms_warning() -> None:
+    plan = plan_one(MemoryMachine(services=None), "kubelet-start")
+    assert all(isinstance(step.action, WriteFile) for step in plan.steps)
+    assert [note.text for note in plan.warnings] == [
+        "No supported init system detected, won't make sure the kubelet is running properly."
+    ]
+
+
+def test_kubeconfig_alone_needs_a_certificate_authority() -> None:
+    with pytest.raises(NotReady, match=r"there is no ca.crt \(phase kubeconfig/admin\)"):
+        plan_one(MemoryMachine(), "kubeconfig/admin")
+
+
+def test_kubeconfig_cannot_trust_an_authority_that_is_still_to_be_made() -> None:
+    machine = MemoryMachine(files={"/etc/kubernetes/admin.conf": applied().files["/etc/kubernetes/admin.conf"]})
+    with pytest.raises(NotReady, match="trusted CA"):
+        plan_all(machine)
+
+
+def test_external_authority_makes_nothing_and_leaves_signing_to_others() -> None:
+    machine = applied()
+    del machine.files["/etc/kubernetes/pki/ca.key"]
+    plan = plan_all(machine)
+    (step,) = plan.steps  # kube-controller-manager no longer signs
+    assert step.phase == "control-plane/controller-manager"
+    assert "--cluster-signing-key-file=\n" in plan_as_text(plan)
+    assert Plan(notes=plan.notes).warnings == ()
+
+
+def test_incomplete_external_authority_is_refused_before_any_phase() -> None:
+    machine = applied()
+    for name in ("pki/ca.key", "pki/apiserver.crt"):
+        del machine.files[f"/etc/kubernetes/{name}"]
+    with pytest.raises(NotReady, match="external CA"):
+        plan_one(machine, "etcd/local")
+
+
+def test_external_etcd_has_no_manifest_and_no_certificates() -> None:
+    text = CONFIG + "etcd: {external: {endpoints: ['https://192.0.2.50:2379']}}\n"
+    plan = plan_all(MemoryMachine(), text)
+    assert not any("etcd" in step.phase for step in plan.steps)
+    assert any("External etcd mode" in note.text for note in plan.notes if note.phase == "etcd/local")
+
+
+def test_local_mode_switched_off_points_the_kubelet_at_the_shared_endpoint() -> None:
+    shared = CONFIG + "controlPlaneEndpoint: lb.example:443\n"
+    servers = []
+    for text in (shared, shared + "featureGates: {ControlPlaneKubeletLocalMode: false}\n"):
+        plan = plan_all(MemoryMachine(), text)
+        (issue,) = (step.action for step in plan.steps if step.phase == "kubeconfig/kubelet")
+        assert isinstance(issue, Issue)
+        servers.append(issue.request.describe()["server"])
+    assert servers == ["https://192.0.2.10:6443", "https://lb.example:443"]
+
+
+def patches(text: str, *, is_strict: bool = False) -> NodePatches:
+    file = PatchFile("kube-scheduler.yaml", "patches/kube-scheduler.yaml", partial(bytes, text.encode()))
+    return NodePatches(lambda: [file], is_strict)
+
+
+def test_patch_reaches_the_manifest() -> None:
+    plan = plan_all(MemoryMachine(), patches=patches("metadata: {annotations: {who: me}}\n"))
+    (action,) = (step.action for step in plan.steps if step.phase == "control-plane/scheduler")
+    assert isinstance(action, WriteFile)
+    assert b"who: me" in action.content
+    assert plan.warnings == (plan.warnings[0],)  # only the kubelet's
+
+
+def test_what_strict_mode_objects_to_is_a_warning_or_with_strict_patches_refused() -> None:
+    text = "spec: {hostNetwrok: true}\n"
+    plan = plan_all(MemoryMachine(services=set()), patches=patches(text))
+    assert [note.phase for note in plan.warnings] == ["control-plane/scheduler"]
+    assert "hostNetwrok" in plan.warnings[0].text
+    with pytest.raises(PatchRefused, match="hostNetwrok"):
+        plan_all(MemoryMachine(), patches=patches(text, is_strict=True))
+
+
+def test_issued_keys_are_not_in_the_plan() -> None:
+    machine = MemoryMachine()
+    plan = plan_all(machine)
+    apply(plan, machine)
+    shown = plan_as_text(plan) + repr(plan) + str(plan_as_json(plan))
+    assert "PRIVATE KEY" not in shown
+    assert machine.modes["/etc/kubernetes/pki/ca.key"] == 0o600

@@ -1,0 +1,105 @@
+"""A machine in memory, and init's context on it."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from garboard.config import FixedFacts, Loaded, ReadOptions
+from garboard.config.load import ConfigFile
+from garboard.manifests import NodeHost
+from garboard.model.lifecycle import InitConfiguration
+from garboard.phases.init.context import InitContext, observe_init
+from garboard.phases.patching import NodePatches
+
+NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+# ECDSA because a key costs microseconds; parity tests compare every algorithm.
+CONFIG = """
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint: {advertiseAddress: 192.0.2.10}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.37.1
+encryptionAlgorithm: ECDSA-P256
+"""
+
+
+@dataclass
+class MemoryMachine:
+    """Files by path; `services` is None where there is no service manager, else those that run."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    modes: dict[str, int] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    services: set[str] | None = None
+    owners: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    def read(self, path: str) -> bytes | None:
+        return self.files.get(path)
+
+    def has_folder(self, path: str) -> bool:
+        return path in self.folders
+
+    def owner(self, path: str) -> tuple[int, int, int] | None:
+        return self.owners.get(path)
+
+    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
+        self.owners[path] = (uid, gid, mode or 0)
+
+    def folder(self, path: str) -> "MemoryFolderAt":
+        return MemoryFolderAt(self, path)
+
+    def has_service_manager(self) -> bool:
+        return self.services is not None
+
+    def is_active(self, service: str) -> bool:
+        return self.services is not None and service in self.services
+
+    def make_folder(self, path: str, *, mode: int) -> None:
+        self.folders.add(path)
+
+    def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
+        self.files[path] = data
+        self.modes.setdefault(path, new_mode)
+
+    def start(self, service: str) -> None:
+        assert self.services is not None
+        self.services.add(service)
+
+    restart = start
+
+    def stop(self, service: str) -> None:
+        assert self.services is not None
+        self.services.discard(service)
+
+
+@dataclass(frozen=True)
+class MemoryFolderAt:
+    machine: MemoryMachine
+    root: str
+
+    def read(self, name: str) -> bytes | None:
+        return self.machine.files.get(self.path_of(name))
+
+    def write(self, name: str, data: bytes, *, new_mode: int) -> None:
+        self.machine.write(self.path_of(name), data, new_mode=new_mode, folder_mode=0o755)
+
+    def path_of(self, name: str) -> str:
+        return name if name.startswith("/") else f"{self.root}/{name}"
+
+
+def load(text: str = CONFIG) -> Loaded[InitConfiguration]:
+    facts = FixedFacts(host="node-1")
+    return ConfigFile.read(text, file="kubeadm.yaml", host=facts, options=ReadOptions(detects_cri=False)).init()
+
+
+def context_on(machine: MemoryMachine, text: str = CONFIG, patches: NodePatches | None = None) -> InitContext:
+    context, _ = observe_init(
+        load(text),
+        host=NodeHost(hostname="node-1"),
+        machine=machine,
+        patches=patches or NodePatches(),
+        kubeconfig_dir="/etc/kubernetes",
+        now=NOW,
+    )
+    return context
