@@ -1,10 +1,13 @@
-"""TLS contexts from files, with failures in words."""
+"""TLS contexts from files, with failures in words; a listener's certificate is read again when its files change."""
 
+import logging
 import ssl
 from pathlib import Path
 
 from garboard.errors import NotReady
 from garboard.rpc import client_tls, server_tls
+
+log = logging.getLogger("garboard.tunnel")
 
 
 def server_context(certificate: Path, key: Path, client_ca: Path | None, *, speaks_h2: bool) -> ssl.SSLContext:
@@ -16,6 +19,36 @@ def server_context(certificate: Path, key: Path, client_ca: Path | None, *, spea
     if not speaks_h2:
         context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+class ListenerKeys:
+    """A listener's context, kept in step with the certificate and key on disk for connections to come."""
+
+    def __init__(self, certificate: Path, key: Path, client_ca: Path | None, *, speaks_h2: bool) -> None:
+        self.context = server_context(certificate, key, client_ca, speaks_h2=speaks_h2)
+        self._files = (certificate, key)
+        self._seen = _versions(self._files)
+
+    def refresh(self) -> bool:
+        """Load the files again if they changed; a pair that cannot be used is left alone until it can be."""
+        found = _versions(self._files)
+        if found == self._seen:
+            return False
+        self._seen = found
+        try:
+            # On a context of its own first: a certificate without its key must not get into the one in use.
+            server_context(*self._files, None, speaks_h2=True)
+            self.context.load_cert_chain(*self._files)
+        except (NotReady, OSError) as error:
+            log.warning("certificate.not-reloaded file=%s reason=%s", self._files[0], error)
+            return False
+        log.info("certificate.reloaded file=%s", self._files[0])
+        return True
+
+
+def _versions(files: tuple[Path, ...]) -> tuple[tuple[int, int] | None, ...]:
+    """What tells one version of a file from the next."""
+    return tuple((file.stat().st_mtime_ns, file.stat().st_ino) if file.exists() else None for file in files)
 
 
 def client_context(

@@ -6,7 +6,7 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from garboard.errors import GarboardError, InvalidValue
@@ -26,9 +26,9 @@ log = logging.getLogger("garboard.tunnel")
 class ServerPool:
     """Keeps the streams. Even ids for connections leave the odd ones to connections that servers may open one day."""
 
-    def __init__(self, options: AgentOptions, tls: ssl.SSLContext, counts: AgentCounts) -> None:
+    def __init__(self, options: AgentOptions, make_tls: Callable[[], ssl.SSLContext], counts: AgentCounts) -> None:
         self._options = options
-        self._tls = tls
+        self._make_tls = make_tls
         self._counts = counts
         self._ids: Iterator[int] = itertools.count(2, 2)
         self._wake = asyncio.Event()
@@ -90,7 +90,7 @@ class ServerPool:
 
     async def _connect(self) -> None:
         options = self._options
-        target = TcpTarget(options.proxy_server_host, options.proxy_server_port, self._tls)
+        target = TcpTarget(options.proxy_server_host, options.proxy_server_port, self._make_tls())
         metadata = self._metadata()
         client = await AioClient.connect(
             target, keepalive=KeepaliveConfig(options.keepalive_s), timeout_s=CONNECT_TIMEOUT_S

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Final
@@ -24,8 +25,7 @@ class Agent:
 
     def __init__(self, options: AgentOptions) -> None:
         self._counts = AgentCounts()
-        tls = client_context(options.ca_cert, options.agent_cert, options.agent_key, options.alpn_proto)
-        self.pool = ServerPool(options, tls, self._counts)
+        self.pool = ServerPool(options, lambda: _tls(options), self._counts)
         self.health_port = 0
         self._metrics = self._make_metrics()
 
@@ -60,10 +60,16 @@ class Agent:
         )
 
 
+def _tls(options: AgentOptions) -> ssl.SSLContext:
+    """From the files as they are now: every connect sees new certificates and authorities."""
+    return client_context(options.ca_cert, options.agent_cert, options.agent_key, options.alpn_proto)
+
+
 @contextlib.asynccontextmanager
 async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
     """An agent while the context is open."""
     options.check()
+    _tls(options)  # what cannot work at all is told before anything listens
     agent = Agent(options)
     async with contextlib.AsyncExitStack() as stack:
         health = serve_pages(options.health_server_host, options.health_server_port, agent.pages())

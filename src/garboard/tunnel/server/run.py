@@ -20,11 +20,12 @@ from garboard.tunnel.server.options import KeyPair, Mode, ServerOptions
 from garboard.tunnel.server.proxy import Proxy
 from garboard.tunnel.server.routing import Backends
 from garboard.tunnel.server.switchboard import Times
-from garboard.tunnel.tls import server_context
+from garboard.tunnel.tls import ListenerKeys
 from garboard.tunnel.web import OK, Page, PageMaker, cannot_listen, serve_pages
 
 # An API server may put all of its tunnels on one connection.
 CONFIG: Final = RpcConfig(http2=Http2Config(limits=Limits(concurrent_streams=100_000)))
+CERTIFICATES_EVERY_S: Final = 10.0
 DEFAULT_DIAL_S: Final = 30.0  # as long as an API server waits
 
 log = logging.getLogger("garboard.tunnel")
@@ -100,12 +101,13 @@ class ProxyServer:
         )
         self.agent_port = self.server_port = self.health_port = self.admin_port = 0
         self._listeners: list[asyncio.Server] = []
+        self.keys: list[ListenerKeys] = []
         self._is_stopping = False
 
     async def listen(self) -> None:
         options, loop = self._options, asyncio.get_running_loop()
         assert options.cluster_keys is not None
-        tls = _tls(options.cluster_keys, speaks_h2=True)
+        tls = self._tls(options.cluster_keys, speaks_h2=True)
         place = (options.agent_bind_address or None, options.agent_port)
         self.agent_port = await self._add(loop.create_server(self.agents.accept, *place, ssl=tls), f"port {place[1]}")
         accept: Callable[[], asyncio.BaseProtocol] = self.fronts.accept
@@ -115,7 +117,7 @@ class ProxyServer:
             await self._listen_on_socket(accept)
             return
         assert options.server_keys is not None
-        tls = _tls(options.server_keys, speaks_h2=options.mode is Mode.GRPC)
+        tls = self._tls(options.server_keys, speaks_h2=options.mode is Mode.GRPC)
         place = (options.server_bind_address or None, options.server_port)
         self.server_port = await self._add(loop.create_server(accept, *place, ssl=tls), f"port {place[1]}")
 
@@ -136,6 +138,13 @@ class ProxyServer:
         log.info("server.stopped cut_connections=%d", cut)
         return cut
 
+    async def keep_certificates(self) -> None:
+        """Look for new certificates on disk, for ever."""
+        while True:
+            await asyncio.sleep(CERTIFICATES_EVERY_S)
+            for keys in self.keys:
+                keys.refresh()
+
     def pages(self) -> dict[str, PageMaker]:
         return {
             "/healthz": lambda _verbose: OK,
@@ -150,6 +159,10 @@ class ProxyServer:
         if self.proxy.board.backends.is_ready:
             return OK
         return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "no connection to any proxy agent")
+
+    def _tls(self, keys: KeyPair, *, speaks_h2: bool) -> ssl.SSLContext:
+        self.keys.append(ListenerKeys(keys.certificate, keys.key, keys.client_ca, speaks_h2=speaks_h2))
+        return self.keys[-1].context
 
     async def _add(self, listening: Coroutine[Any, Any, asyncio.Server], place: str) -> int:
         try:
@@ -171,10 +184,6 @@ class ProxyServer:
             os.umask(mask)
 
 
-def _tls(keys: KeyPair, *, speaks_h2: bool) -> ssl.SSLContext:
-    return server_context(keys.certificate, keys.key, keys.client_ca, speaks_h2=speaks_h2)
-
-
 @contextlib.asynccontextmanager
 async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     """Serve while the context is open; leaving it stops the server as the options say."""
@@ -186,11 +195,12 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
         serve_pages(options.admin_bind_address, options.admin_port, {"/metrics": pages["/metrics"]}) as admin_port,
     ):
         server.admin_port = admin_port
-        ticking = asyncio.create_task(server.proxy.keep_time())
+        tasks = [asyncio.create_task(server.proxy.keep_time()), asyncio.create_task(server.keep_certificates())]
         try:
             await server.listen()
             log.info("server.listening agents=%d front=%s", server.agent_port, options.uds_name or server.server_port)
             yield server
         finally:
             await server.stop()
-            ticking.cancel()
+            for task in tasks:
+                task.cancel()
