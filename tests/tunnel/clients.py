@@ -70,6 +70,10 @@ class HttpTunnel:
     async def close(self) -> None:
         self._writer.close()
 
+    def abort(self) -> None:
+        """Go without a word."""
+        self._writer.transport.abort()
+
 
 class GrpcTunnel:
     """A connection through a gRPC front end, on an HTTP/2 connection of its own as an API server makes it."""
@@ -82,7 +86,16 @@ class GrpcTunnel:
     @classmethod
     async def open(cls, front: str | Target, address: str) -> "GrpcTunnel":
         target = UnixTarget(front) if isinstance(front, str) else front
-        client = await AioClient.connect(target)
+        connecting = asyncio.ensure_future(AioClient.connect(target))
+        try:
+            client = await asyncio.shield(connecting)
+            return await cls._dial(client, address)
+        except asyncio.CancelledError:
+            (await connecting).link.abort("given up by the test")
+            raise
+
+    @classmethod
+    async def _dial(cls, client: AioClient, address: str) -> "GrpcTunnel":
         call = await client.call("/ProxyService/Proxy")
         random_id = random.getrandbits(63)
         await call.send(encode_packet(packets.DialRequest("tcp", address, random_id)))
@@ -107,6 +120,10 @@ class GrpcTunnel:
 
     async def close(self) -> None:
         await self._client.close()
+
+    def abort(self) -> None:
+        """Go without a word."""
+        self._client.link.abort("aborted by the test")
 
 
 async def _next_packet(call: AioClientCall) -> Packet | None:

@@ -1,6 +1,7 @@
 """Our server and our agent together, over real sockets on loopback."""
 
 import asyncio
+import gc
 import socket
 import ssl
 from pathlib import Path
@@ -87,6 +88,40 @@ def test_lost_agent_ends_its_connections_and_comes_back(mode: str, certificates:
             again = await open_tunnel(mode, front, address)
             await echo_checked(again, 1000)
             await again.close()
+
+    asyncio.run(scenario())
+
+
+@MODES
+def test_connections_that_are_reset_at_any_moment_leave_nothing_behind(
+    mode: str, certificates: Certificates, front: str
+) -> None:
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    async def scenario() -> None:
+        async with both_ends(certificates, front, mode) as (server, agent), echo_server() as address:
+            files, tasks = open_files(), len(asyncio.all_tasks())
+            outcomes: set[str] = set()
+
+            async def one(number: int) -> None:
+                tunnel = asyncio.create_task(open_tunnel(mode, front, address))
+                await asyncio.sleep(0.004 * (number % 50))
+                outcomes.add("opened" if tunnel.done() else "given up")
+                if not tunnel.done():
+                    tunnel.cancel()
+                    return
+                await tunnel.result().write(b"x" * 50_000)
+                tunnel.result().abort()
+
+            for _ in range(4):
+                await asyncio.gather(*(one(number) for number in range(100)))
+            await until(lambda: not server.proxy.fronts and not agent.pool.open_endpoints)
+            [backend] = server.proxy.senders
+            await until(lambda: not backend.open and not backend.pending)
+            gc.collect()
+            assert outcomes == {"opened", "given up"}
+            await until(lambda: len(asyncio.all_tasks()) <= tasks and open_files() <= files)
 
     asyncio.run(scenario())
 
