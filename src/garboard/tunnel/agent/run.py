@@ -1,6 +1,5 @@
 """A whole agent: its pool of servers and its pages."""
 
-import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
@@ -10,6 +9,7 @@ from typing import Final
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.pool import ServerPool
 from garboard.tunnel.agent.server_stream import AgentCounts
+from garboard.tunnel.background import beside
 from garboard.tunnel.metrics import Gauge, Metrics
 from garboard.tunnel.tls import client_context
 from garboard.tunnel.web import OK, Page, PageMaker, serve_pages
@@ -77,10 +77,8 @@ async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
         elsewhere = Page(HTTPStatus.MOVED_PERMANENTLY, "", f"http://localhost:{agent.health_port}/metrics")
         admin = serve_pages(options.admin_bind_address, options.admin_server_port, {"/metrics": lambda _: elsewhere})
         await stack.enter_async_context(admin)
-        tasks = [asyncio.create_task(agent.pool.run()), asyncio.create_task(agent.pool.watch())]
+        await stack.enter_async_context(beside(agent.pool.run(), agent.pool.watch()))
         try:
             yield agent
         finally:
-            for task in tasks:
-                task.cancel()
             await agent.pool.close()

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from garboard.rpc import Http2Config, KeepaliveConfig, Limits, RpcConfig, ServerCall, ServerEndpoint, Status, StatusCode
 from garboard.rpc.aio import AioLink
+from garboard.tunnel.background import beside
 from garboard.tunnel.server.agent_stream import ServerIdentity, accept_agent
 from garboard.tunnel.server.grpc_front import GrpcFront
 from garboard.tunnel.server.http_front import HttpFront
@@ -193,14 +194,12 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     async with (
         serve_pages(options.health_bind_address, options.health_port, pages) as server.health_port,
         serve_pages(options.admin_bind_address, options.admin_port, {"/metrics": pages["/metrics"]}) as admin_port,
+        beside(server.proxy.keep_time(), server.keep_certificates()),
     ):
         server.admin_port = admin_port
-        tasks = [asyncio.create_task(server.proxy.keep_time()), asyncio.create_task(server.keep_certificates())]
         try:
             await server.listen()
             log.info("server.listening agents=%d front=%s", server.agent_port, options.uds_name or server.server_port)
             yield server
         finally:
             await server.stop()
-            for task in tasks:
-                task.cancel()
