@@ -20,8 +20,9 @@ def images_are_there(bare: Bare) -> None:
 
 def test_a_cluster_leaves_nothing_behind() -> None:
     answer = run_alone("up-and-down")
-    # A listing that sees nothing would find nothing left either.
-    assert {"control groups", "namespaces", "processes", "sysctls"} == set(cast(list[str], answer["during"]))
+    # A listing that sees nothing would find nothing left either. (The limit of inotify instances is raised too, unless
+    # a lab outside has done so already.)
+    assert {"control groups", "namespaces", "processes"} == set(cast(list[str], answer["during"])) - {"sysctls"}
     assert answer["left"] == {}
 
 
