@@ -17,6 +17,7 @@ COMMANDS = {
     "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),
     "kubeconfig": LazyCommand("garboard.cli.kubeconfig:kubeconfig", "Make kubeconfig files."),
     "lab": LazyCommand("garboard.cli.lab:lab", "Run a real cluster on this machine, without Docker or VM."),
+    "tunnel": LazyCommand("garboard.cli.tunnel:tunnel", "Run a Konnectivity proxy server or agent."),
     "version": LazyCommand("garboard.cli.version:version", "Show the version and the supported Kubernetes minors."),
     "completion": LazyCommand("garboard.cli.completion:completion", "Print a shell completion script."),
 }

@@ -1,0 +1,97 @@
+"""`garboard tunnel agent`."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from garboard.cli.tunnel.daemon import Signals, new_id, run_daemon
+from garboard.cli.tunnel.flags import Entry, Flag, GoCommand, Ignored, Kind, Unsupported
+from garboard.host import Machine
+from garboard.tunnel.agent.options import AgentOptions
+from garboard.tunnel.agent.run import run_agent
+from garboard.tunnel.flow import MAX_PAYLOAD, Patience
+
+_LEASES = "the server says how many servers there are; leases are not there yet"
+FLAGS: Final[tuple[Entry, ...]] = (
+    Flag("proxy-server-host", Kind.TEXT, "127.0.0.1", "Address of the servers, and the name in their certificate."),
+    Flag("proxy-server-port", Kind.NUMBER, "8091", "Their port for agents."),
+    Flag("ca-cert", Kind.FILE, "", "Authority of the servers' certificates."),
+    Flag("agent-cert", Kind.FILE, "", "Client certificate of this agent."),
+    Flag("agent-key", Kind.FILE, "", "Its key."),
+    Flag("service-account-token-path", Kind.FILE, "", "Token to show to the servers; read at every connect."),
+    Flag("alpn-proto", Kind.LIST, "", "More ALPN protocols to offer, for load balancers that choose by them."),
+    Flag("agent-id", Kind.TEXT, "", "Name of this agent; $PROXY_AGENT_ID or a random one."),
+    Flag("agent-identifiers", Kind.TEXT, "", "Where this agent leads: host=a&ipv4=10.0.0.1&default-route=true."),
+    Flag("health-server-host", Kind.TEXT, "", "Address of /healthz, /readyz and /metrics; empty is every one."),
+    Flag("health-server-port", Kind.NUMBER, "8093", "Its port."),
+    Flag("admin-bind-address", Kind.TEXT, "127.0.0.1", "Address for administrators."),
+    Flag("admin-server-port", Kind.NUMBER, "8094", "Its port."),
+    Flag("sync-interval", Kind.DURATION, "1s", "How long to wait before looking for a missing server again."),
+    Flag("sync-interval-cap", Kind.DURATION, "10s", "The longest wait when attempts keep failing."),
+    Flag("sync-forever", Kind.TRUTH, "false", "Look for more servers than were announced."),
+    Flag("keepalive-time", Kind.DURATION, "1h", "Ask a server that is silent this long whether it lives."),
+    Flag("xfr-channel-size", Kind.NUMBER, "150", "Packets of 32 KiB that may wait for each slow connection."),
+    Flag("drain-timeout", Kind.DURATION, "0s", "Exit so long after the first signal; 0 serves until the second."),
+    Unsupported("count-server-leases", ("false",), _LEASES),
+    Unsupported("server-count-source", ("", "default"), _LEASES),
+    Unsupported("enable-profiling", ("false",), "there is no profiler to ask"),
+    Unsupported("enable-contention-profiling", ("false",), "there is no profiler to ask"),
+    Ignored("kubeconfig", "used with --count-server-leases only"),
+    Ignored("kube-api-content-type", "used with --count-server-leases only"),
+    Ignored("lease-namespace", "used with --count-server-leases only"),
+    Ignored("lease-label", "used with --count-server-leases only"),
+    Ignored("lease-label-selector", "used with --count-server-leases only"),
+    Ignored("probe-interval", "a lost server is noticed at once"),
+    Ignored("warn-on-channel-limit", "a full buffer holds its source back; see stalled_connections_total"),
+)
+EPILOG = (
+    "Example: garboard tunnel agent --proxy-server-host=10.0.0.1 --ca-cert=ca.crt --agent-cert=a.crt --agent-key=a.key"
+)
+
+log = logging.getLogger("garboard.tunnel")
+
+
+@click.command(cls=GoCommand, entries=FLAGS, epilog=EPILOG)
+def agent(**flags: Any) -> int:
+    """Run an agent: it connects to every proxy server and dials what they ask for."""
+    options = options_of(flags)
+    options.check()
+    return run_daemon(lambda signals: _run(options, signals), verbosity=flags["v"])
+
+
+def options_of(flags: dict[str, Any]) -> AgentOptions:
+    """The flags as what the agent takes."""
+    as_they_are = (
+        "proxy_server_host", "proxy_server_port", "ca_cert", "agent_cert", "agent_key", "alpn_proto",
+        "agent_identifiers", "health_server_host", "health_server_port", "admin_bind_address", "admin_server_port",
+        "sync_forever",
+    )  # fmt: skip
+    token: Path | None = flags["service_account_token_path"]
+    return AgentOptions(
+        **{name: flags[name] for name in as_they_are},
+        agent_id=flags["agent_id"] or os.environ.get("PROXY_AGENT_ID") or new_id(),
+        read_token=(lambda: Machine().read_file(token).decode()) if token else None,
+        sync_interval_s=flags["sync_interval"],
+        sync_interval_cap_s=flags["sync_interval_cap"],
+        keepalive_s=flags["keepalive_time"],
+        drain_timeout_s=flags["drain_timeout"],
+        patience=Patience(buffer_bytes=flags["xfr_channel_size"] * MAX_PAYLOAD),
+    )
+
+
+async def _run(options: AgentOptions, signals: Signals) -> int:
+    """Serve, drain at the first signal, and stop at the second or when the time for draining is over."""
+    async with run_agent(options) as running:
+        await signals.first.wait()
+        log.info("agent.draining open_connections=%d", running.pool.open_endpoints)
+        running.pool.drain()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(options.drain_timeout_s or None):
+                await signals.second.wait()
+        log.info("agent.stopped cut_connections=%d", running.pool.open_endpoints)
+    return 0

@@ -1,0 +1,49 @@
+"""What an agent can be told; names and defaults are those of the stock flags."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from garboard.errors import BadUsage
+from garboard.tunnel.flow import Patience
+from garboard.tunnel.identifiers import Identifiers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    agent_id: str
+    agent_identifiers: str = ""
+    proxy_server_host: str = "127.0.0.1"
+    proxy_server_port: int = 8091
+    ca_cert: Path | None = None
+    agent_cert: Path | None = None
+    agent_key: Path | None = None
+    alpn_proto: tuple[str, ...] = ()
+    read_token: Callable[[], str] | None = field(default=None, repr=False)
+    health_server_host: str = ""
+    health_server_port: int = 8093
+    admin_bind_address: str = "127.0.0.1"
+    admin_server_port: int = 8094
+    sync_interval_s: float = 1.0
+    sync_interval_cap_s: float = 10.0
+    sync_forever: bool = False
+    keepalive_s: float = 3600.0
+    drain_timeout_s: float = 0.0
+    patience: Patience = field(default_factory=Patience)
+
+    def check(self) -> None:
+        """Raise `BadUsage` with every rule that is broken, `InvalidValue` for bad identifiers."""
+        Identifiers.parse(self.agent_identifiers, strict=True)
+        problems = [text for text, is_broken in self._rules() if is_broken]
+        if problems:
+            raise BadUsage("; ".join(problems), hint="see `garboard tunnel agent --help`")
+
+    def _rules(self) -> tuple[tuple[str, bool], ...]:
+        return (
+            ("--agent-cert and --agent-key go together", (self.agent_cert is None) != (self.agent_key is None)),
+            ("--proxy-server-port must be above 0", self.proxy_server_port <= 0),
+            ("--sync-interval must not be above --sync-interval-cap", self.sync_interval_s > self.sync_interval_cap_s),
+            ("--ca-cert is needed", self.ca_cert is None),
+            ("--agent-id takes printable ASCII", not self.agent_id.isascii() or not self.agent_id.isprintable()),
+            ("--agent-id must not be empty", not self.agent_id),
+        )

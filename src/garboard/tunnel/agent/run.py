@@ -1,0 +1,84 @@
+"""A whole agent: its pool of servers and its pages."""
+
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Final
+
+from garboard.tunnel.agent.options import AgentOptions
+from garboard.tunnel.agent.pool import ServerPool
+from garboard.tunnel.agent.server_stream import AgentCounts
+from garboard.tunnel.background import beside
+from garboard.tunnel.metrics import Gauge, Metrics
+from garboard.tunnel.tls import client_context
+from garboard.tunnel.web import OK, Page, PageMaker, serve_pages
+
+PREFIX: Final = "konnectivity_network_proxy_agent_"
+# Word for word what the stock agent says of these two: its test suite compares it.
+DIAL_FAILURES: Final = "Number of failures dialing the remote endpoint, by reason (example: timeout)."
+OPEN_ENDPOINTS: Final = "Current number of open endpoint connections."
+
+
+class Agent:
+    """An agent that runs; make it with `run_agent`."""
+
+    def __init__(self, options: AgentOptions) -> None:
+        self._counts = AgentCounts()
+        self.pool = ServerPool(options, lambda: _tls(options), self._counts)
+        self.health_port = 0
+        self._metrics = self._make_metrics()
+
+    def pages(self) -> dict[str, PageMaker]:
+        return {
+            "/healthz": lambda _verbose: OK,
+            "/readyz": self._readiness,
+            "/ready": self._readiness,
+            "/metrics": lambda _verbose: Page(HTTPStatus.OK, self._metrics.text()),
+        }
+
+    def _readiness(self, is_verbose: bool) -> Page:
+        if not self.pool.streams:
+            text = "[+]ping ok\n[-]server-connected failed: no servers connected\nreadyz check failed\n"
+            return Page(HTTPStatus.SERVICE_UNAVAILABLE, text)
+        return Page(HTTPStatus.OK, "[+]ping ok\n[+]server-connected ok\nreadyz check passed\n") if is_verbose else OK
+
+    def _make_metrics(self) -> Metrics:
+        counts, pool = self._counts, self.pool
+        return Metrics(
+            PREFIX,
+            {
+                "dial_duration_seconds": ("How long dials of endpoints took.", counts.dial_seconds),
+                "server_connection_failure_count": ("Failures of server connections.", counts.connection_failures),
+                "endpoint_dial_failure_total": (DIAL_FAILURES, counts.dial_failures),
+                "open_server_connections": ("Connected servers.", Gauge(lambda: len(pool.streams))),
+                "known_server_count": ("Servers that should be connected.", Gauge(lambda: pool.server_count)),
+                "open_endpoint_connections": (OPEN_ENDPOINTS, Gauge(lambda: pool.open_endpoints)),
+                "stream_packets_total": ("Packets by direction and type.", counts.packets),
+                "stalled_connections_total": ("Connections closed since they took no data.", counts.stalled),
+            },
+        )
+
+
+def _tls(options: AgentOptions) -> ssl.SSLContext:
+    """From the files as they are now: every connect sees new certificates and authorities."""
+    return client_context(options.ca_cert, options.agent_cert, options.agent_key, options.alpn_proto)
+
+
+@contextlib.asynccontextmanager
+async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
+    """An agent while the context is open."""
+    options.check()
+    _tls(options)  # what cannot work at all is told before anything listens
+    agent = Agent(options)
+    async with contextlib.AsyncExitStack() as stack:
+        health = serve_pages(options.health_server_host, options.health_server_port, agent.pages())
+        agent.health_port = await stack.enter_async_context(health)
+        elsewhere = Page(HTTPStatus.MOVED_PERMANENTLY, "", f"http://localhost:{agent.health_port}/metrics")
+        admin = serve_pages(options.admin_bind_address, options.admin_server_port, {"/metrics": lambda _: elsewhere})
+        await stack.enter_async_context(admin)
+        await stack.enter_async_context(beside(agent.pool.run(), agent.pool.watch()))
+        try:
+            yield agent
+        finally:
+            await agent.pool.close()

@@ -1,0 +1,185 @@
+"""The packets of Konnectivity: what its `Packet` message can say, as bytes and as values.
+
+DATA, which is nearly all of the traffic, has a path of its own: `peek_data` finds the connection and the payload in the
+bytes as they came, and `data_header` makes what goes before a payload, so that no body is ever copied into a message.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from garboard.rpc import wire
+from garboard.rpc.message import Message, message, raw, signed, string
+from garboard.rpc.wire import Buffer
+
+
+class PacketType(IntEnum):
+    DIAL_REQ = 0
+    DIAL_RSP = 1
+    CLOSE_REQ = 2
+    CLOSE_RSP = 3
+    DATA = 4
+    DIAL_CLS = 5
+    DRAIN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class DialRequest:
+    """Open a connection; `random` is what the answer is recognised by."""
+
+    protocol: str = ""
+    address: str = ""
+    random: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DialResponse:
+    """The result of a dial: an error, or the id that the connection has from here on."""
+
+    error: str = ""
+    connect_id: int = 0
+    random: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CloseRequest:
+    connect_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CloseResponse:
+    """The connection is closed, whether somebody asked for it or not."""
+
+    error: str = ""
+    connect_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    connect_id: int = 0
+    error: str = ""
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseDial:
+    """Give up a dial that has not been answered."""
+
+    random: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """The sender is going away: prefer others."""
+
+
+Packet = DialRequest | DialResponse | CloseRequest | CloseResponse | Data | CloseDial | Drain
+
+
+class _Kind(NamedTuple):
+    type: PacketType
+    number: int  # of the payload's field in Packet
+    schema: Message[Any]
+
+
+_KINDS: Final = (
+    _Kind(PacketType.DIAL_REQ, 2, message(DialRequest, protocol=string(1), address=string(2), random=signed(3))),
+    _Kind(PacketType.DIAL_RSP, 3, message(DialResponse, error=string(1), connect_id=signed(2), random=signed(3))),
+    _Kind(PacketType.DATA, 4, message(Data, connect_id=signed(1), error=string(2), data=raw(3))),
+    _Kind(PacketType.CLOSE_REQ, 5, message(CloseRequest, connect_id=signed(1))),
+    _Kind(PacketType.CLOSE_RSP, 6, message(CloseResponse, error=string(1), connect_id=signed(2))),
+    _Kind(PacketType.DIAL_CLS, 7, message(CloseDial, random=signed(1))),
+    _Kind(PacketType.DRAIN, 8, message(Drain)),
+)
+_BY_CLASS: Final = {kind.schema.cls: kind for kind in _KINDS}
+_BY_NUMBER: Final = {kind.number: kind for kind in _KINDS}
+
+_TYPE: Final = wire.encode_tag(1, wire.VARINT)
+_DATA_START: Final = b"\x08\x04\x22"  # the type DATA, and the tag of its payload
+
+
+def type_of(packet: Packet) -> PacketType:
+    return _BY_CLASS[type(packet)].type
+
+
+def counted_type_of(data: bytes) -> str:
+    """The name of the type as it stands first in the bytes; for counting, where a guess at odd packets will do."""
+    number = data[1] if data[:1] == _TYPE and len(data) > 1 else 0
+    return PacketType(number).name if number <= PacketType.DRAIN else "Unknown"
+
+
+def encode_packet(packet: Packet) -> bytes:
+    """The packet as stock peers expect it: with its type, and always with the payload that belongs to the type."""
+    kind = _BY_CLASS[type(packet)]
+    start = _TYPE + wire.encode_varint(kind.type) if kind.type else b""
+    return start + wire.encode_bytes(kind.number, kind.schema.encode(packet))
+
+
+def decode_packet(data: Buffer) -> Packet | None:
+    """The packet in these bytes; None for a type we do not know or without its payload. Raises `BadWire`."""
+    packet_type = 0
+    kind: _Kind | None = None
+    body = b""
+    value: Packet | None = None
+    for field in wire.read_fields(data):
+        if field.number == 1 and field.wire_type == wire.VARINT:
+            assert isinstance(field.value, int)
+            packet_type = field.value
+        elif field.number in _BY_NUMBER and field.wire_type == wire.LENGTH:
+            assert not isinstance(field.value, int)
+            found = _BY_NUMBER[field.number]
+            # Of the members of a oneof the last counts; the same one twice is merged.
+            body = body + bytes(field.value) if found is kind else bytes(field.value)
+            kind = found
+            value = found.schema.decode(body)
+    return value if kind is not None and kind.type == packet_type & 0xFFFF_FFFF else None
+
+
+def peek_data(packet: bytes) -> tuple[int, int] | None:
+    """The connection of a DATA packet and where its payload starts; it ends with the packet.
+
+    None for any other packet, and for DATA that is written in an unusual way: `decode_packet` reads those.
+    """
+    if packet[:3] != _DATA_START:
+        return None
+    try:
+        size, at = _short_varint(packet, 3)
+        if at + size != len(packet) or packet[at] != 0x08:
+            return None
+        connect_id, at = _short_varint(packet, at + 1)
+        if packet[at] != 0x1A:
+            return None
+        size, at = _short_varint(packet, at + 1)
+    except IndexError:
+        return None
+    return (connect_id, at) if at + size == len(packet) else None
+
+
+def _short_varint(packet: bytes, at: int) -> tuple[int, int]:
+    """A number of at most 63 bits; anything longer is left to the careful reader."""
+    byte = packet[at]
+    if byte < 0x80:
+        return byte, at + 1
+    value = byte & 0x7F
+    for shift in range(7, 63, 7):
+        at += 1
+        byte = packet[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + 1
+    raise IndexError
+
+
+def data_header(connect_id: int, size: int) -> bytes:
+    """What goes before a payload of this size (not 0) to make it a DATA packet."""
+    inner = b"\x08" + wire.encode_varint(connect_id) + b"\x1a" + wire.encode_varint(size)
+    return _DATA_START + wire.encode_varint(len(inner) + size) + inner
+
+
+def payload_of(packet: bytes) -> memoryview:
+    """The payload of a DATA packet, of any form."""
+    found = peek_data(packet)
+    if found is not None:
+        return memoryview(packet)[found[1] :]
+    decoded = decode_packet(packet)
+    return memoryview(decoded.data if isinstance(decoded, Data) else b"")

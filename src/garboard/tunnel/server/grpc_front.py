@@ -1,0 +1,91 @@
+"""The gRPC front end: one Proxy stream of an API server, which carries one connection."""
+
+from garboard.rpc import ServerCall, Status, StatusCode
+from garboard.rpc.aio import AioLink
+from garboard.rpc.wire import BadWire
+from garboard.tunnel.flow import NOBODY, Chunk, Outflow, Source
+from garboard.tunnel.packets import Packet, counted_type_of, encode_packet, peek_data, type_of
+from garboard.tunnel.server.proxy import Proxy
+from garboard.tunnel.server.tunnels import Tunnel
+
+
+class GrpcFront:
+    """Listens to the call (`CallListener`), and is source and sink of what it carries."""
+
+    def __init__(self, proxy: Proxy, link: AioLink, call: ServerCall) -> None:
+        self._proxy = proxy
+        self._link = link
+        self._call = call
+        self._tunnel = Tunnel()
+        self.outflow = Outflow(self, proxy.patience)
+        self._data_from_client = proxy.packets.of("from_client", "DATA")
+        self._data_to_client = proxy.packets.of("to_client", "DATA")
+        proxy.fronts[self._tunnel] = self
+        call.listener = self
+        call.start()
+        link.poke()
+
+    # Sink and Source.
+
+    @property
+    def has_room(self) -> bool:
+        return self._call.has_room
+
+    @property
+    def backlog(self) -> int:
+        return self._call.stream.queued_bytes
+
+    def push(self, chunk: Chunk) -> None:
+        self._call.send(chunk)
+        self._link.poke()
+
+    def release(self, size: int) -> None:
+        self._call.consume(size)
+        self._link.poke()
+
+    # Front.
+
+    def deliver_data(self, message: bytes, source: Source) -> None:
+        self._data_to_client.value += 1
+        self.outflow.put(message, len(message), source)
+
+    def tell(self, packet: Packet) -> None:
+        self._proxy.packets.of("to_client", type_of(packet).name).value += 1
+        self.outflow.put(encode_packet(packet), 0, NOBODY)
+
+    def disconnect(self) -> None:
+        self._end(Status(StatusCode.UNAVAILABLE, "the proxy server is stopping"))
+
+    # CallListener.
+
+    def started(self) -> None:
+        pass
+
+    def messages_received(self, messages: list[bytes]) -> None:
+        proxy, board, tunnel = self._proxy, self._proxy.board, self._tunnel
+        for message in messages:
+            if peek_data(message) is None:
+                proxy.packets.of("from_client", counted_type_of(message)).value += 1
+            else:
+                self._data_from_client.value += 1
+            try:
+                effects = board.front_said(tunnel, message)
+            except BadWire as error:
+                self._end(Status(StatusCode.INVALID_ARGUMENT, error.message))
+                return
+            proxy.perform(effects, message, self)
+
+    def peer_ended(self) -> None:
+        self._end(Status(StatusCode.OK))
+
+    def writable(self) -> None:
+        self.outflow.drain()
+
+    def ended(self, status: Status) -> None:
+        self.outflow.clear()
+        self._proxy.front_gone(self._tunnel)
+
+    def _end(self, status: Status) -> None:
+        self._call.finish(status)
+        self.ended(status)
+        self._link.poke()

@@ -1,0 +1,140 @@
+"""The HTTP-CONNECT front end: one client socket, which becomes the connection once the dial has succeeded."""
+
+import asyncio
+import re
+import secrets
+from http import HTTPStatus
+from typing import Final
+
+from garboard.tunnel import packets
+from garboard.tunnel.flow import MAX_PAYLOAD, NOBODY, Source
+from garboard.tunnel.packets import Packet, payload_of
+from garboard.tunnel.server.proxy import Proxy
+from garboard.tunnel.server.switchboard import NO_AGENT
+from garboard.tunnel.server.tunnels import State, Tunnel
+from garboard.tunnel.sockets import SocketEnd
+
+MAX_HEAD_BYTES: Final = 64 * 1024
+HEAD_TIMEOUT_S: Final = 60.0
+CONNECTED: Final = b"HTTP/1.1 200 Connection Established\r\n\r\n"
+
+_REQUEST = re.compile(rb"([A-Z]+) ([\x21-\x7e]+) HTTP/1\.[01]")
+
+
+def status_of_dial_error(error: str) -> HTTPStatus:
+    """What a client is told of a dial that failed, by the words of the error, as the stock server does."""
+    text = error.lower()
+    if error == NO_AGENT:
+        return HTTPStatus.INTERNAL_SERVER_ERROR
+    if "timeout" in text or "deadline exceeded" in text:
+        return HTTPStatus.GATEWAY_TIMEOUT
+    return HTTPStatus.SERVICE_UNAVAILABLE if "too many open files" in text else HTTPStatus.BAD_GATEWAY
+
+
+class HttpFront(SocketEnd):
+    """First a request, then the tunnel's raw bytes."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        super().__init__(proxy.patience)
+        self._proxy = proxy
+        self._tunnel = Tunnel()
+        self._head = b""
+        self._early: list[bytes] = []  # what a client sent without waiting for the answer
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._proxy.fronts[self._tunnel] = self
+        self._proxy.http_connections += 1
+        self._head_timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT_S, self.cut)
+
+    def data_received(self, data: bytes) -> None:
+        state = self._tunnel.state
+        if state is State.OPEN:
+            self._forward(data)
+        elif state is State.IDLE:
+            self._read_head(data)
+        elif state is State.DIALLING:
+            self.take(len(data))
+            self._early.append(data)
+
+    def eof_received(self) -> bool:
+        """The client sends no more, which closes the connection; what the endpoint still says is delivered."""
+        if self._tunnel.state is not State.OPEN:
+            return False
+        self._proxy.perform(self._proxy.board.front_closed(self._tunnel))
+        return self.transport is not None and self.transport.get_extra_info("ssl_object") is None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._proxy.http_connections -= 1
+        self._stop_timer()
+        self._proxy.front_gone(self._tunnel)
+
+    # Front.
+
+    def deliver_data(self, message: bytes, source: Source) -> None:
+        self.deliver(payload_of(message), len(message), source)
+
+    def tell(self, packet: Packet) -> None:
+        match packet:
+            case packets.DialResponse(error) if error:
+                self._refuse(status_of_dial_error(error), _words(error))
+            case packets.DialResponse():
+                self.deliver(CONNECTED, 0, NOBODY)
+                early, self._early = self._early, []
+                for data in early:
+                    self.release(len(data))
+                    self._forward(data)
+            case packets.CloseResponse():
+                self.flush_and_close()
+
+    def disconnect(self) -> None:
+        self.flush_and_close()
+
+    def _forward(self, data: bytes) -> None:
+        view = memoryview(data)
+        self.take(len(data))
+        for start in range(0, len(data), MAX_PAYLOAD):
+            self._proxy.send_payload(self._tunnel, view[start : start + MAX_PAYLOAD], self)
+
+    def _read_head(self, data: bytes) -> None:
+        self._head += data
+        head, end, rest = self._head.partition(b"\r\n\r\n")
+        if not end:
+            if len(self._head) > MAX_HEAD_BYTES:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request is too long")
+            return
+        self._head = b""
+        self._stop_timer()
+        request = _REQUEST.fullmatch(head.partition(b"\r\n")[0])
+        if request is None:
+            self._refuse(HTTPStatus.BAD_REQUEST, "this is no HTTP/1.1 request")
+        elif request[1] != b"CONNECT":
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, "this proxy only supports CONNECT passthrough")
+        else:
+            self._dial(request[2].decode("ascii"), rest)
+
+    def _dial(self, address: str, early: bytes) -> None:
+        request = packets.DialRequest("tcp", address, secrets.randbits(63))
+        if early:
+            self.take(len(early))
+            self._early.append(early)
+        self._proxy.perform(self._proxy.board.dial(self._tunnel, request))
+
+    def _refuse(self, status: HTTPStatus, text: str) -> None:
+        body = f"{text}\n".encode()
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        self.deliver(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body, 0, NOBODY)
+        self._stop_timer()
+        self.flush_and_close()
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+
+
+def _words(error: str) -> str:
+    return "currently no tunnels available" if error == NO_AGENT else error

@@ -1,0 +1,94 @@
+"""A TCP or unix connection at the outer end of a tunnel: a client of the HTTP-CONNECT front end, or an endpoint."""
+
+import asyncio
+from typing import Final, cast
+
+from garboard.tunnel.flow import Chunk, Outflow, Patience, Source
+
+READ_AHEAD_BYTES: Final = 64 * 1024
+FLUSH_TIMEOUT_S: Final = 10.0
+
+
+class SocketEnd(asyncio.Protocol):
+    """Reads no further ahead than the tunnel takes, and buffers no more than it may for a socket that is slow."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.outflow = Outflow(self, patience)
+        self._under_way = 0
+        self._is_reading = True
+        self._is_full = False
+        self._is_closing = False
+        self._flush_timer: asyncio.TimerHandle | None = None
+
+    # What the tunnel's side uses.
+
+    @property
+    def has_room(self) -> bool:
+        return self.transport is not None and not self._is_full
+
+    @property
+    def backlog(self) -> int:
+        return self.transport.get_write_buffer_size() if self.transport is not None else 0
+
+    def push(self, chunk: Chunk) -> None:
+        assert self.transport is not None
+        self.transport.write(chunk)
+
+    def deliver(self, chunk: Chunk, size: int, source: Source) -> None:
+        """Write to the socket; what comes after it was closed is dropped."""
+        if self._is_closing:
+            source.release(size)
+        else:
+            self.outflow.put(chunk, size, source)
+
+    def release(self, size: int) -> None:
+        self._under_way -= size
+        if not self._is_reading and self._under_way < READ_AHEAD_BYTES and self.transport is not None:
+            self._is_reading = True
+            self.transport.resume_reading()
+
+    def take(self, size: int) -> None:
+        """So many bytes were read and are under way; too many stop the reading."""
+        self._under_way += size
+        if self._is_reading and self._under_way >= READ_AHEAD_BYTES and self.transport is not None:
+            self._is_reading = False
+            self.transport.pause_reading()
+
+    def flush_and_close(self) -> None:
+        """Write what waits, then close; a peer that does not take it is given up after a while."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        if self.transport is not None:
+            self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_TIMEOUT_S, self.transport.abort)
+            if self.outflow.is_empty:
+                self.transport.close()
+
+    def cut(self) -> None:
+        """Close at once; what waits is dropped."""
+        self._is_closing = True
+        self.outflow.clear()
+        if self.transport is not None:
+            self.transport.abort()
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self.outflow.drain()
+        if self._is_closing and self.outflow.is_empty and self.transport is not None:
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_closing = True
+        self.outflow.clear()
+        self.transport = None
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()

@@ -1,0 +1,124 @@
+"""Server and agent as processes, ours or the stock ones, on loopback."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from garboard.lab.binaries import Binaries
+from tests.rpc.certificates import Certificates
+from tests.tunnel.ends import fetch
+
+OURS = [sys.executable, "-m", "tests.tunnel.command", "tunnel"]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that were free a moment ago, below the range that the stock programs refuse."""
+    found: list[int] = []
+    for port in range(20000 + os.getpid() % 9000 * 2, 49000):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise AssertionError("no free ports")
+
+
+@dataclass
+class Program:
+    """A running program with its health port."""
+
+    process: "subprocess.Popen[bytes]"
+    health_port: int
+    port: int = 0
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    def page(self, path: str) -> tuple[int, str]:
+        return asyncio.run(fetch(self.health_port, path))
+
+    def wait_for(self, path: str, text: str = "", timeout_s: float = 20.0) -> None:
+        """Until the page answers 200, and with this text in it."""
+        until = time.monotonic() + timeout_s
+        while True:
+            with contextlib.suppress(OSError, IndexError):
+                status, body = self.page(path)
+                if status == 200 and text in body:
+                    return
+            assert self.process.poll() is None, f"{self.process.args!r} ended with {self.process.returncode}"
+            assert time.monotonic() < until, f"{path} of {self.process.args!r} is not 200"
+            time.sleep(0.05)
+
+
+class Programs:
+    """Starts programs, and ends those that are left."""
+
+    def __init__(self, binaries: Binaries, certificates: Certificates, folder: Path) -> None:
+        self._binaries = binaries
+        self._certificates = certificates
+        self._folder = folder
+        self._running: list[Program] = []
+        self._logs = 0
+
+    def server(
+        self, whose: str, mode: str, front: str, *, port: int | None = None, extra: tuple[str, ...] = ()
+    ) -> Program:
+        agent_port, health, admin = free_ports(3)
+        agent_port = port or agent_port
+        keys = self._certificates
+        return self._start(
+            [*self._program(whose, "server"), f"--mode={mode}", f"--uds-name={front}", "--server-port=0",
+             f"--agent-port={agent_port}", "--agent-bind-address=127.0.0.1", f"--health-port={health}",
+             "--health-bind-address=127.0.0.1", f"--admin-port={admin}", f"--cluster-cert={keys.server}",
+             f"--cluster-key={keys.server_key}", f"--cluster-ca-cert={keys.ca}", "--logtostderr=true", *extra],
+            health, agent_port,
+        )  # fmt: skip
+
+    def agent(self, whose: str, server: Program, *, extra: tuple[str, ...] = ()) -> Program:
+        health, admin = free_ports(2)
+        keys = self._certificates
+        return self._start(
+            [*self._program(whose, "agent"), "--proxy-server-host=127.0.0.1", f"--proxy-server-port={server.port}",
+             f"--ca-cert={keys.ca}", f"--agent-cert={keys.client}", f"--agent-key={keys.client_key}",
+             "--health-server-host=127.0.0.1", f"--health-server-port={health}", f"--admin-server-port={admin}",
+             "--sync-interval=200ms", "--sync-interval-cap=1s", "--probe-interval=200ms", "-v=2", *extra],
+            health,
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        for program in self._running:
+            if program.process.poll() is None:
+                program.kill()
+
+    def _program(self, whose: str, end: str) -> list[str]:
+        return [*OURS, end] if whose == "ours" else [str(self._binaries.locate(f"konnectivity-{end}"))]
+
+    def _start(self, command: list[str], health_port: int, port: int = 0) -> Program:
+        self._logs += 1
+        with (self._folder / f"{self._logs}.log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        program = Program(process, health_port, port)
+        self._running.append(program)
+        program.wait_for("/healthz")
+        return program
+
+
+@contextlib.contextmanager
+def programs(binaries: Binaries, certificates: Certificates, folder: Path) -> Iterator[Programs]:
+    started = Programs(binaries, certificates, folder)
+    try:
+        yield started
+    finally:
+        started.stop()

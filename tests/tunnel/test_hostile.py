@@ -1,0 +1,70 @@
+"""Garbage and silence on every port: the ends go on serving, and keep nothing of it."""
+
+import asyncio
+import contextlib
+import random
+import ssl
+
+from garboard.rpc import TcpTarget, client_tls
+from garboard.rpc.aio import AioClient
+from tests.rpc.certificates import Certificates
+from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server
+from tests.tunnel.ends import both_ends, fetch, until
+
+
+async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data: bytes) -> None:
+    with contextlib.suppress(OSError, ssl.SSLError):
+        writer.write(data)
+        await writer.drain()
+        async with asyncio.timeout(0.3):
+            await reader.read()
+    writer.close()
+
+
+def test_garbage_on_every_port_leaves_nothing_behind(certificates: Certificates, front: str) -> None:
+    numbers = random.Random(7)
+
+    async def scenario() -> None:
+        async with both_ends(certificates, front, "http-connect") as (server, agent), echo_server() as address:
+            tls = ssl.create_default_context(cafile=certificates.ca)
+            tls.load_cert_chain(certificates.client, certificates.client_key)
+            tls.set_alpn_protocols(["h2"])
+            attacks = []
+            for _ in range(10):
+                data = numbers.randbytes(500)
+                attacks += [
+                    _pour(*await asyncio.open_unix_connection(front), data),
+                    _pour(*await asyncio.open_unix_connection(front), b"CONNECT " + b"x" * 100_000),
+                    _pour(*await asyncio.open_connection("127.0.0.1", server.agent_port), data),
+                    _pour(*await asyncio.open_connection("127.0.0.1", server.agent_port, ssl=tls), data),
+                    _pour(*await asyncio.open_connection("127.0.0.1", server.health_port), data),
+                    _pour(*await asyncio.open_connection("127.0.0.1", agent.health_port), data),
+                ]
+            with contextlib.suppress(TimeoutError):
+                await asyncio.gather(*attacks, return_exceptions=True)
+            await until(lambda: not server.proxy.fronts and len(server.agents.links) == 1)
+            tunnel = await HttpTunnel.open(front, address)
+            await echo_checked(tunnel, 10_000)
+            await tunnel.close()
+            assert await fetch(server.health_port, "/readyz") == (200, "ok")
+
+    asyncio.run(scenario())
+
+
+def test_agent_that_sends_no_packets_is_refused_alone(certificates: Certificates, front: str) -> None:
+    async def scenario() -> None:
+        async with both_ends(certificates, front, "http-connect") as (server, _), echo_server() as address:
+            tls = client_tls(certificates.ca, certificate=certificates.client, key=certificates.client_key)
+            client = await AioClient.connect(TcpTarget("127.0.0.1", server.agent_port, tls))
+            unnamed = await client.call("/AgentService/Connect")
+            await until(lambda: unnamed.status is not None)
+            call = await client.call("/AgentService/Connect", metadata=(("agentid", "bad"), ("agentidentifiers", "")))
+            await until(lambda: len(server.proxy.senders) == 2)
+            await call.send(b"\xff\xff\xff")
+            await until(lambda: len(server.proxy.senders) == 1 and call.status is not None)
+            await client.close()
+            tunnel = await HttpTunnel.open(front, address)
+            await echo_checked(tunnel, 10_000)
+            await tunnel.close()
+
+    asyncio.run(scenario())

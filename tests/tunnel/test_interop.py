@@ -1,0 +1,141 @@
+"""Our ends and the stock ones in every combination: the same bytes, errors and recoveries."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from garboard.lab.binaries import Binaries
+from tests.rpc.certificates import Certificates
+from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
+from tests.tunnel.programs import Program, Programs, programs
+
+pytestmark = pytest.mark.real
+
+PAIRS = pytest.mark.parametrize(
+    ("server_is", "agent_is"), [("ours", "stock"), ("stock", "ours"), ("ours", "ours")], ids=lambda value: value
+)
+MODES = pytest.mark.parametrize("mode", ["grpc", "http-connect"])
+CONNECTIONS = 100
+
+
+@pytest.fixture
+def started(binaries: Binaries, certificates: Certificates, tmp_path: Path) -> Iterator[Programs]:
+    with programs(binaries, certificates, tmp_path) as all_:
+        yield all_
+
+
+def pair(started: Programs, server_is: str, agent_is: str, mode: str, front: str) -> tuple[Program, Program]:
+    server = started.server(server_is, mode, front)
+    agent = started.agent(agent_is, server)
+    agent.wait_for("/readyz")
+    server.wait_for("/readyz")
+    return server, agent
+
+
+def with_echo(scenario: Callable[[str], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        async with echo_server() as address, asyncio.timeout(40):
+            await scenario(address)
+
+    asyncio.run(run())
+
+
+@PAIRS
+@MODES
+def test_bytes_come_back_whole(started: Programs, server_is: str, agent_is: str, mode: str, front: str) -> None:
+    pair(started, server_is, agent_is, mode, front)
+
+    async def scenario(address: str) -> None:
+        tunnel = await open_tunnel(mode, front, address)
+        await echo_checked(tunnel, 100_000_000)
+        await tunnel.close()
+
+        async def one(seed: int) -> None:
+            tunnel = await open_tunnel(mode, front, address)
+            await echo_checked(tunnel, 100_000, seed)
+            await tunnel.close()
+
+        await asyncio.gather(*(one(seed) for seed in range(CONNECTIONS)))
+
+    with_echo(scenario)
+
+
+@PAIRS
+@MODES
+def test_failed_dials_are_told(started: Programs, server_is: str, agent_is: str, mode: str, front: str) -> None:
+    pair(started, server_is, agent_is, mode, front)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        closed = f"127.0.0.1:{taken.getsockname()[1]}"
+
+    async def scenario(address: str) -> None:
+        with pytest.raises(Refused, match="connection refused"):
+            await open_tunnel(mode, front, closed)
+        tunnel = await open_tunnel(mode, front, address)
+        await echo_checked(tunnel, 1000)
+        await tunnel.close()
+
+    with_echo(scenario)
+
+
+@PAIRS
+@MODES
+def test_killed_agent_ends_connections_and_its_successor_serves(
+    started: Programs, server_is: str, agent_is: str, mode: str, front: str
+) -> None:
+    server, agent = pair(started, server_is, agent_is, mode, front)
+
+    async def first(address: str) -> None:
+        tunnel = await open_tunnel(mode, front, address)
+        await echo_checked(tunnel, 1000)
+        agent.kill()
+        assert await tunnel.read() == b""
+        await tunnel.close()
+        with pytest.raises(Refused):
+            await open_tunnel(mode, front, address)
+
+    with_echo(first)
+    started.agent(agent_is, server).wait_for("/readyz")
+    with_echo(lambda address: _exchange(mode, front, address))
+
+
+@PAIRS
+@MODES
+def test_killed_server_comes_back_and_the_agent_finds_it(
+    started: Programs, server_is: str, agent_is: str, mode: str, front: str
+) -> None:
+    server, agent = pair(started, server_is, agent_is, mode, front)
+    with_echo(lambda address: _exchange(mode, front, address))
+    server.kill()
+    again = started.server(server_is, mode, front, port=server.port)
+    again.wait_for("/readyz")
+    agent.wait_for("/readyz")
+    with_echo(lambda address: _exchange(mode, front, address))
+
+
+@PAIRS
+def test_agent_drains_at_the_first_signal_and_still_serves(
+    started: Programs, server_is: str, agent_is: str, front: str
+) -> None:
+    _, agent = pair(started, server_is, agent_is, "grpc", front)
+    agent.terminate()
+    with_echo(lambda address: _exchange("grpc", front, address))
+    agent.terminate()
+    assert agent.process.wait(10) == 0
+
+
+def test_stock_agent_hears_the_server_count(started: Programs, front: str) -> None:
+    server = started.server("ours", "grpc", front, extra=("--server-count=2", "--server-id=one"))
+    agent = started.agent("stock", server)
+    agent.wait_for("/readyz")
+    agent.wait_for("/metrics", "konnectivity_network_proxy_agent_known_server_count 2\n")
+
+
+async def _exchange(mode: str, front: str, address: str) -> None:
+    tunnel = await open_tunnel(mode, front, address)
+    await echo_checked(tunnel, 50_000)
+    await tunnel.close()

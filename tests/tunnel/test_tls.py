@@ -1,0 +1,58 @@
+"""Certificates that change on disk."""
+
+import asyncio
+import shutil
+import ssl
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from garboard.errors import NotReady
+from garboard.tunnel.server.options import KeyPair
+from garboard.tunnel.server.run import serve
+from garboard.tunnel.tls import ListenerKeys, client_context
+from tests.rpc.certificates import Certificates
+from tests.tunnel.ends import server_options
+
+
+async def shown_certificate(certificates: Certificates, port: int) -> bytes | None:
+    context = ssl.create_default_context(cafile=certificates.ca)
+    context.load_cert_chain(certificates.client, certificates.client_key)
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    shown: ssl.SSLObject = writer.get_extra_info("ssl_object")
+    writer.close()
+    return shown.getpeercert(binary_form=True)
+
+
+def test_new_certificate_is_shown_to_the_next_agent(certificates: Certificates, front: str, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    shutil.copy(certificates.server, certificate)
+    shutil.copy(certificates.server_key, key)
+    options = replace(
+        server_options(certificates, front, "grpc"), cluster_keys=KeyPair(certificate, key, certificates.ca)
+    )
+
+    async def scenario() -> None:
+        async with serve(options) as server:
+            [keys] = server.keys
+            before = await shown_certificate(certificates, server.agent_port)
+            assert not keys.refresh()
+            shutil.copy(certificates.client, certificate)
+            assert not keys.refresh()  # the key does not belong to it yet
+            assert await shown_certificate(certificates, server.agent_port) == before
+            shutil.copy(certificates.client_key, key)
+            assert keys.refresh()
+            assert await shown_certificate(certificates, server.agent_port) != before
+
+    asyncio.run(scenario())
+
+
+def test_unusable_files_are_named(certificates: Certificates, tmp_path: Path) -> None:
+    with pytest.raises(NotReady, match="is missing"):
+        ListenerKeys(tmp_path / "no.crt", certificates.server_key, None, speaks_h2=True)
+    with pytest.raises(NotReady, match="cannot use"):
+        ListenerKeys(certificates.client, certificates.server_key, None, speaks_h2=True)
+    (tmp_path / "junk").write_text("junk")
+    with pytest.raises(NotReady, match="cannot use"):
+        client_context(tmp_path / "junk", None, None)
