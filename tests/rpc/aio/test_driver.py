@@ -326,3 +326,16 @@ def test_server_tells_that_the_time_is_over_before_the_client_knows() -> None:
             assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(scenario())
+
+
+def test_peer_that_fails_at_tls_leaves_nothing_behind(certificates: Certificates) -> None:
+    async def scenario() -> None:
+        tls = server_tls(certificates.server, certificates.server_key)
+        async with serve(TcpTarget("127.0.0.1", 0, tls), {}) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"this is no TLS at all\r\n\r\n")
+            assert await reader.read() is not None
+            writer.close()
+            assert server.links == set()
+
+    asyncio.run(scenario())

@@ -43,6 +43,9 @@ class AioClient:
         except OSError as error:
             client.link.abort("not connected")
             raise unreachable(target, error) from error
+        except asyncio.CancelledError:
+            client.link.abort("not wanted any more")
+            raise
         client._check_alive()
         return client
 

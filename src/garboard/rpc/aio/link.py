@@ -74,6 +74,7 @@ class AioLink(asyncio.BufferedProtocol):
         self._timers["handshake"] = self.loop.call_later(HANDSHAKE_TIMEOUT_S, self._check_settled)
         if self._keepalive is not None:
             self._keep_alive()
+        self._changed()
         self._flush()
 
     def get_buffer(self, sizehint: int) -> memoryview:

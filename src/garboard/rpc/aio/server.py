@@ -40,15 +40,13 @@ class AioServer:
         self.port = 0
 
     def accept(self) -> AioLink:
-        """A protocol for one more connection."""
-        link = AioLink(
+        """A protocol for one more connection; it counts once TLS, if there is any, has been agreed on."""
+        return AioLink(
             ServerEndpoint(config=self._config),
             on_call=self._on_call,
             on_change=self._on_change,
             keepalive=self._keepalive,
         )
-        self.links.add(link)
-        return link
 
     async def drain(self, timeout_s: float) -> int:
         """Take no new calls and wait for the open ones; how many had to be cut is returned."""
@@ -73,6 +71,8 @@ class AioServer:
     def _on_change(self, link: AioLink) -> None:
         if link.is_lost:
             self.links.discard(link)
+        else:
+            self.links.add(link)
 
     def _on_call(self, link: AioLink, call: ServerCall) -> None:
         handler = self._handlers.get(call.method)
