@@ -1,10 +1,16 @@
 """A control plane on files that garboard wrote: its static pods, kubelet, certificates and kubeconfigs at work."""
 
+import importlib.util
 import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.lab.conftest import GARBOARD, Bare, LabUnderTest
+from tests.lab.conftest import Bare, LabUnderTest
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
 
@@ -38,14 +44,37 @@ conntrack: {maxPerCore: 0, min: 0}
 """
 
 
+# What garboard and its dependencies import to write a node's files.
+_PACKAGES = ("garboard", "click", "msgspec", "yaml", "cryptography", "cffi", "_cffi_backend", "pycparser", "hpack")
+
+
+@pytest.fixture
+def garboard_in_node() -> Iterator[tuple[str, ...]]:
+    """The command that runs garboard in a node: a copy, because a node's /tmp is its own and may hide the checkout."""
+    folder = Path(tempfile.mkdtemp(prefix="garboard-test-", dir="/var/tmp"))
+    try:
+        for name in _PACKAGES:
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.submodule_search_locations:
+                shutil.copytree(spec.submodule_search_locations[0], folder / name)
+            elif spec is not None and spec.origin:
+                shutil.copy(spec.origin, folder)
+        python = str(Path(sys.executable).resolve())
+        yield ("env", f"PYTHONPATH={folder}", python, "-c", "from garboard.cli.main import main; main()")
+    finally:
+        shutil.rmtree(folder)
+
+
 def put(lab: LabUnderTest, node: str, path: str, text: str) -> None:
     lab.exec(node, "sh", "-c", f"cat >{path} <<'EOF'\n{text}EOF\n")
 
 
-def test_control_plane_runs_on_our_files_and_kubeadm_goes_on_from_there(bare: Bare) -> None:
+def test_control_plane_runs_on_our_files_and_kubeadm_goes_on_from_there(
+    bare: Bare, garboard_in_node: tuple[str, ...]
+) -> None:
     lab = bare()
     put(lab, "cp1", CONFIG, _DOCUMENTS)
-    lab.exec("cp1", GARBOARD, "init", "--config", CONFIG, "--skip-phases", ",".join(LEFT_TO_KUBEADM))
+    lab.exec("cp1", *garboard_in_node, "init", "--config", CONFIG, "--skip-phases", ",".join(LEFT_TO_KUBEADM))
     assert lab.exec("cp1", "systemctl", "is-active", "kubelet").stdout == "active\n"
 
     lab.exec("cp1", "kubeadm", "init", "--config", CONFIG, "--skip-phases", ",".join(DONE_BY_GARBOARD))
@@ -57,6 +86,6 @@ def test_control_plane_runs_on_our_files_and_kubeadm_goes_on_from_there(bare: Ba
     components = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
     assert names >= {f"{component}-cp1" for component in components}
 
-    planned = lab.exec("cp1", GARBOARD, "init", "--dry-run", "--config", CONFIG, "-o", "json", "--skip-phases",
+    planned = lab.exec("cp1", *garboard_in_node, "init", "--dry-run", "--config", CONFIG, "-o", "json", "--skip-phases",
                        ",".join(LEFT_TO_KUBEADM))  # fmt: skip
     assert json.loads(planned.stdout)["steps"] == [], "what runs is what would be written"
