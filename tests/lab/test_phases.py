@@ -50,8 +50,8 @@ _PACKAGES = ("garboard", "click", "msgspec", "yaml", "cryptography", "cffi", "_c
 
 @pytest.fixture
 def garboard_in_node() -> Iterator[tuple[str, ...]]:
-    """The command that runs garboard in a node: a copy, because a node's /tmp is its own and may hide the checkout."""
-    folder = Path(tempfile.mkdtemp(prefix="garboard-test-", dir="/var/tmp"))
+    """The command that runs garboard in a node: a copy where every node looks: /tmp and /var are its own."""
+    folder = Path(tempfile.mkdtemp(prefix="garboard-test-", dir="/opt"))
     try:
         for name in _PACKAGES:
             spec = importlib.util.find_spec(name)
