@@ -153,3 +153,15 @@ def test_enabler_is_not_named_only_the_writer() -> None:
     assert history.cause is not None
     assert history.cause.source.name == "p2.yaml"
     assert origins(writer).history(FieldPath.parse("metadata.annotations.a")).events == ()
+
+
+def test_null_in_a_new_element_stays_only_if_the_list_is_there_and_names_the_writer_alone() -> None:
+    """The other shape of the same limit: the patch that makes the list decides whether the null stays."""
+    field = FieldPath.parse("spec.initContainers[x].image")
+    maker = ("merge", "spec: {initContainers: []}\n")
+    writer = ("strategic", "spec:\n  initContainers:\n  - name: x\n    image: null\n")
+    history = origins(maker, writer).history(field)
+    assert history.value is None
+    assert history.cause is not None
+    assert history.cause.source.name == "p2.yaml"
+    assert origins(writer).history(field).path is None
