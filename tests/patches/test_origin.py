@@ -1,13 +1,14 @@
 """Origins are causal: taking a patch away changes a field exactly when the field's origin names that patch.
 
 The law does not hold yet where one patch decides whether another has an effect, so two such shapes are not generated:
-`$patch: replace` on a map, and null in an element of a merged list. JSON and flag patches are not generated either.
+`$patch: replace` on a map, and null in an element of a merged list. Flag patches, and JSON patches below lists, are not
+generated either.
 docs/decisions/origins-by-identity.md tells the limit; test_explain.py pins both shapes as they are.
 """
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from garboard.documents import Json, write_yaml
@@ -61,7 +62,19 @@ def make_patch(number: int, value: Json, type_: PatchType) -> Patch:
     return Patch(Source(f"p{number}.yaml", write_yaml(value)), type_, value)
 
 
+json_operations = st.one_of(
+    st.builds(
+        lambda path, value: {"op": "add", "path": path, "value": value},
+        st.sampled_from(["/spec/nodeName", "/metadata/labels/a", "/metadata/labels/b", "/metadata/namespace"]),
+        texts,
+    ),
+    st.builds(
+        lambda path: {"op": "remove", "path": path},
+        st.sampled_from(["/spec/nodeName", "/metadata/labels/a", "/metadata/namespace"]),
+    ),
+)
 patches = st.one_of(
+    st.tuples(st.lists(json_operations, min_size=1, max_size=2), st.just(PatchType.JSON)),
     st.tuples(pods(with_nulls=True, with_directives=True), st.just(PatchType.STRATEGIC)),
     st.tuples(pods(with_nulls=True, with_directives=False), st.just(PatchType.MERGE)),
 )
@@ -86,7 +99,10 @@ def test_taking_a_patch_away_changes_exactly_the_fields_it_caused(base: Any, dra
     base = {"apiVersion": "v1", "kind": "Pod", **base}
     source = Source("base.yaml", write_yaml(base))
     run = [make_patch(number, value, type_) for number, (value, type_) in enumerate(drafts)]
-    applied = apply_watched(copy_of(base), run, POD)
+    try:
+        applied = apply_watched(copy_of(base), run, POD)
+    except PatchFailed:
+        reject()  # a JSON patch whose parent or member is not there
     origins = Origins(applied, TextBase(source))
     for number, patch in enumerate(run):
         try:

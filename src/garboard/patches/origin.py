@@ -1,9 +1,10 @@
 """Where each field of a patched document comes from, read off the engine's trace."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import takewhile
 from typing import Protocol
 
 from garboard.documents import DocumentPath, Json, Position, equal, read_yaml
@@ -93,18 +94,28 @@ class History:
     @property
     def writers(self) -> tuple[Origin, ...]:
         """All who wrote the present value, first to last, since it last differed."""
-        found: list[Origin] = []
-        for event in reversed(self.events):
-            if not same(event.after, self.value):
-                break
-            found.append(event.origin)
-        return tuple(reversed(found))
+        return tuple(event.origin for event in self._since_it_differed(self.events))
 
     @property
     def cause(self) -> Patch | None:
         """The patch without which this field would be different; None if there is none, or several say the same."""
-        writers = self.writers
-        return writers[0].patch if len(writers) == 1 else None
+        writers = self._since_it_differed(_by_patch(self.events))
+        return writers[0].origin.patch if len(writers) == 1 else None
+
+    def _since_it_differed(self, events: Sequence[Event]) -> list[Event]:
+        found = list(takewhile(lambda event: same(event.after, self.value), reversed(events)))
+        return found[::-1]
+
+
+def _by_patch(events: Sequence[Event]) -> list[Event]:
+    """Return the events with what one patch did in several steps as one: it comes and goes as a whole."""
+    found: list[Event] = []
+    for event in events:
+        if found and event.origin.patch is not None and found[-1].origin.patch is event.origin.patch:
+            found[-1] = replace(found[-1], after=event.after)
+        else:
+            found.append(event)
+    return found
 
 
 def same(left: JsonOrAbsent, right: JsonOrAbsent) -> bool:
