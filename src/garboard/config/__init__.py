@@ -5,7 +5,7 @@ to the phases.
 """
 
 from garboard.config.component_configs import ComponentConfig, ComponentConfigs, with_resolver
-from garboard.config.flags import check_mixed_flags, parse_feature_gates
+from garboard.config.flags import check_mixed_flags, ignored_checks, parse_feature_gates
 from garboard.config.host_facts import FixedFacts, HostFacts
 from garboard.config.load import ConfigFile, Loaded, init_from_flags, join_from_flags, reset_from_flags
 from garboard.config.printing import cluster_text, configuration_text
@@ -33,6 +33,7 @@ __all__ = [
     "check_mixed_flags",
     "cluster_text",
     "configuration_text",
+    "ignored_checks",
     "init_from_flags",
     "join_from_flags",
     "load_stored_cluster",
