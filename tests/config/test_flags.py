@@ -1,6 +1,6 @@
 import pytest
 
-from garboard.config.flags import check_mixed_flags, ignored_checks, parse_feature_gates
+from garboard.config.flags import check_mixed_flags, parse_feature_gates
 from garboard.config.problems import Notes
 from garboard.errors import BadUsage
 from garboard.model.minors import MINORS
@@ -50,13 +50,3 @@ def test_the_gate_of_the_local_mode_is_taken_at_every_minor() -> None:
     assert parse_feature_gates("ControlPlaneKubeletLocalMode=false", NEWER, Notes()) == {
         "ControlPlaneKubeletLocalMode": False
     }
-
-
-def test_ignored_checks_of_both_places_are_united() -> None:
-    assert ignored_checks(["Swap"], ["NumCPU", "swap"]) == {"swap", "numcpu"}
-    assert ignored_checks(["all"], ["ALL"]) == {"all"}
-
-
-def test_all_checks_and_single_ones_do_not_go_together() -> None:
-    with pytest.raises(BadUsage, match='Invalid value: "all,swap": don\'t specify individual checks'):
-        ignored_checks(["Swap"], ["ALL"])

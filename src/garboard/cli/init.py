@@ -9,7 +9,15 @@ from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, show_objects, show_plan
-from garboard.config import Loaded, Notes, ResolvedVersion, check_mixed_flags, ignored_checks, init_from_flags
+from garboard.config import (
+    Loaded,
+    Notes,
+    ResolvedVersion,
+    check_bind_address,
+    check_mixed_flags,
+    ignored_checks,
+    init_from_flags,
+)
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
@@ -32,6 +40,7 @@ def run_init(asked: Asked) -> None:
     ignored_checks(
         asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
     )
+    check_bind_address(loaded.config.local_api_endpoint.advertise_address)
     config, skip = with_disabled_addons(loaded.config, asked.flags.list("skip-phases") or loaded.config.skip_phases)
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(INIT, only=asked.only, skip=() if asked.only else skip)

@@ -5,12 +5,13 @@ to the phases.
 """
 
 from garboard.config.component_configs import ComponentConfig, ComponentConfigs, with_resolver
-from garboard.config.flags import check_mixed_flags, ignored_checks, parse_feature_gates
+from garboard.config.flags import check_mixed_flags, parse_feature_gates
 from garboard.config.host_facts import FixedFacts, HostFacts
 from garboard.config.load import ConfigFile, Loaded, init_from_flags, join_from_flags, reset_from_flags
 from garboard.config.printing import cluster_text, configuration_text
 from garboard.config.problems import InvalidConfiguration, Notes, Problem
 from garboard.config.reading import ReadOptions
+from garboard.config.running import check_bind_address, ignored_checks
 from garboard.config.sources import ConfigSource
 from garboard.config.stored import load_stored_cluster
 from garboard.config.versions import ResolvedVersion, resolve_version
@@ -29,6 +30,7 @@ __all__ = [
     "Problem",
     "ReadOptions",
     "ResolvedVersion",
+    "check_bind_address",
     "check_file",
     "check_mixed_flags",
     "cluster_text",

@@ -28,18 +28,6 @@ def check_mixed_flags(given: Iterable[str]) -> None:
         )
 
 
-def ignored_checks(given: Iterable[str], configured: Iterable[str]) -> frozenset[str]:
-    """Unite the checks whose errors are only warnings, in lower case; `all` stands alone."""
-    names = frozenset(name.strip().lower() for name in (*given, *configured))
-    if "all" in names and len(names) > 1:
-        raise BadUsage(
-            f'ignore-preflight-errors: Invalid value: "{",".join(sorted(names))}": '
-            "don't specify individual checks if 'all' is used",
-            hint="keep all, or the single checks",
-        )
-    return names
-
-
 def parse_feature_gates(text: str, facts: MinorFacts, notes: Notes) -> dict[str, bool]:
     """Read `--feature-gates A=true,B=false`."""
     stages = {gate.name: gate.stage for gate in facts.feature_gates}
