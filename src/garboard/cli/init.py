@@ -37,9 +37,7 @@ def run_init(asked: Asked) -> None:
     check_mixed_flags(asked.flags.given)
     loaded = load_init(asked.flags)
     show_warnings(loaded.warnings)
-    ignored_checks(
-        asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
-    )
+    ignored_checks(asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors)
     check_bind_address(loaded.config.local_api_endpoint.advertise_address)
     config, skip = with_disabled_addons(loaded.config, asked.flags.list("skip-phases") or loaded.config.skip_phases)
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.

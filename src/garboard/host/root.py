@@ -5,7 +5,6 @@ every path that a user or a configuration names is led below that folder instead
 touched.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ _current: Path | None = None
 @contextmanager
 def inside(root: str) -> Iterator[None]:
     """Look all paths up below `root` while the block runs; an empty one means the machine's own."""
-    global _current  # noqa: PLW0603 - a process has one root, here as with chroot(2)
+    global _current  # a process has one root, here as with chroot(2)
     before = _current
     if root:
         folder = Path(root).absolute()
@@ -54,7 +53,7 @@ def _below(root: Path, path: Path, *, follows_last: bool) -> Path:
             reached = reached if reached == root else reached.parent
         elif (reached / part).is_symlink() and links < _MAX_LINKS and (left or follows_last):
             links += 1
-            left += reversed(Path(os.readlink(reached / part)).parts)
+            left += reversed((reached / part).readlink().parts)
         else:
             reached = reached / part
     return reached

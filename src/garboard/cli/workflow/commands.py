@@ -160,7 +160,7 @@ def asked(only: str | None = None) -> Asked:
 
 
 class GoInteger(click.ParamType[int]):
-    """An integer of 32 bits as Go's flags read it: also 0x1bb, 0b11 and the octal 010; what it may be is checked later."""
+    """An integer of 32 bits as Go's flags read it, also 0x1bb, 0b11 and the octal 010; its range is checked later."""
 
     name = "integer"
 
