@@ -1,6 +1,6 @@
 """Applying patches to one document: the engine's run, with its objections and its trace."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -34,21 +34,30 @@ class Replay:
     shape: StructType | None
     last: tuple[Callable[[Json], Json], ...] = ()
 
-    def run(self, patches: Sequence[Patch]) -> Replayed:
-        """Apply `patches` to the same document; one that fails is left out, so that something can be said of the rest.
+    def without_each(self, patches: Sequence[Patch]) -> Iterator[Replayed]:
+        """Yield what comes of the document without the first of `patches`, without the second, and so on.
 
-        What follows the patches may refuse the outcome (it is no Pod any more, say); then it is left out as well.
+        A patch that fails without another one is left out with it, so that something can be said of the rest. What
+        follows the patches may refuse the outcome (it is no Pod any more, say); then it is left out as well.
         """
-        document = copy_of(self.original)
+        before = copy_of(self.original)
+        for number, patch in enumerate(patches, start=1):
+            yield self._run(before, patches[number:])
+            before = _apply(before, patch, self.shape, Taker())
+
+    def _run(self, before: Json, patches: Sequence[Patch]) -> Replayed:
         failed: list[Patch] = []
-        for patch in patches:
-            before = copy_of(document)
-            try:
-                document = _apply(document, patch, self.shape, Taker())
-            except PatchFailed:
-                document = before
-                failed.append(patch)
-        return Replayed(self._finished(document), tuple(failed))
+        while True:
+            document = copy_of(before)
+            for patch in patches:
+                try:
+                    document = _apply(document, patch, self.shape, Taker())
+                except PatchFailed:  # it may have left the document half done
+                    failed.append(patch)
+                    break
+            else:
+                return Replayed(self._finished(document), tuple(failed))
+            patches = [patch for patch in patches if patch is not failed[-1]]
 
     def _finished(self, document: Json) -> Json:
         unfinished = copy_of(document) if self.last else document
@@ -90,7 +99,7 @@ def apply_watched(document: Json, patches: Sequence[Patch], shape: StructType | 
     """Apply `patches` in order, noting who writes what and everything that strict mode would refuse."""
     trace = Trace(document)
     findings: list[Finding] = []
-    original = copy_of(document)
+    original = copy_of(document) if patches else document
     for number, patch in enumerate(patches):
         trace.patch = number
         taker = Taker(trace)

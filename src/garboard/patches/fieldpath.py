@@ -118,8 +118,9 @@ def _step(document: Json, segment: Segment) -> str | int | None:
 
 def _is_picked(element: Json, pick: Pick) -> bool:
     if isinstance(element, dict):
-        keys = (pick.key,) if pick.key else IDENTIFYING_KEYS
-        return any(key in element and _as_text(element[key]) == pick.value for key in keys)
+        if pick.key:
+            return pick.key in element and _as_text(element[pick.key]) == pick.value
+        return any(key in element and _as_text(element[key]) == pick.value for key in IDENTIFYING_KEYS)
     text = _as_text(element)
     return text == pick.value or (pick.value.startswith("-") and text.partition("=")[0] == pick.value)
 
@@ -140,6 +141,8 @@ IDENTIFYING_KEYS = (
 
 
 def _as_text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -56,7 +56,7 @@ class Origins:
         """Yield the leaves that were there, or would be if one patch were not, and that patches have to do with."""
         asked: set[FieldPath] = set()
         for document in (self._replay.original, *(other.document for other in self._without)):
-            for path in _leaves(document, ()):
+            for path in _leaves_beside(document, self._document, ()):
                 field = FieldPath.identifying(path, document)
                 if field not in asked and field.resolve(self._document) is None:
                     asked.add(field)
@@ -67,8 +67,7 @@ class Origins:
     @cached_property
     def _without(self) -> list[Replayed]:
         """What the engine makes of the document without the first patch, without the second, and so on."""
-        patches = self._patches
-        return [self._replay.run(patches[:number] + patches[number + 1 :]) for number in range(len(patches))]
+        return list(self._replay.without_each(self._patches))
 
     def _causes(self, field: FieldPath, value: JsonOrAbsent) -> Iterator[Cause]:
         for number, other in enumerate(self._without):
@@ -242,3 +241,23 @@ def _leaves(value: Json, path: DocumentPath) -> Iterator[DocumentPath]:
             yield from _leaves(member, (*path, index))
     else:
         yield path
+
+
+def _leaves_beside(value: Json, present: Json, path: DocumentPath) -> Iterator[DocumentPath]:
+    """Yield the leaves of `value` without those of parts that `present` has as well."""
+    if isinstance(value, dict) and isinstance(present, dict):
+        for key, member in value.items():
+            if key in present:
+                yield from _leaves_beside(member, present[key], (*path, key))
+            else:
+                yield from _leaves(member, (*path, key))
+    elif isinstance(value, list) and isinstance(present, list):
+        rest = list(present)
+        for index, element in enumerate(value):
+            twin = next((other for other, each in enumerate(rest) if equal(each, element)), None)
+            if twin is None:
+                yield from _leaves(element, (*path, index))
+            else:
+                del rest[twin]
+    elif not equal(value, present):
+        yield from _leaves(value, path)
