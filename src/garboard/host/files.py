@@ -172,9 +172,12 @@ def list_tree(folder: str | Path) -> list[str]:
     """
     root = Path(folder)
     try:
+        if not root.is_symlink() and not root.exists():
+            # As for a file: what is not there is no document that could be refused.
+            raise GarboardError(f"cannot list {root}: it is not there", hint="check the path", error_class="unreadable")
         if root.is_symlink() or not root.is_dir():
-            what = "a symbolic link" if root.is_symlink() else "not a directory" if root.exists() else "not there"
-            hint = "check the path" if what == "not there" else "name the directory itself"
+            what = "a symbolic link" if root.is_symlink() else "not a directory"
+            hint = "name the directory itself"
             raise BadDocument(f"cannot list {root}: it is {what}", hint=hint, error_class="not-a-directory")
         return sorted(path.relative_to(root).as_posix() for path in _walk(root))
     except OSError as error:
