@@ -29,6 +29,7 @@ class MemoryFiles:
     files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     owners: dict[str, tuple[int, int, int | None]] = field(default_factory=dict)
+    mounts: set[str] = field(default_factory=set)
 
     def read(self, path: str) -> bytes | None:
         return self.files[path][1] if path in self.files else None
@@ -43,6 +44,22 @@ class MemoryFiles:
         self.make_folder(path.rpartition("/")[0], mode=folder_mode)
         mode, _ = self.files.get(path, (new_mode, b""))
         self.files[path] = (mode, data)
+
+    def remove(self, path: str) -> None:
+        self.files.pop(path, None)
+
+    def remove_folder(self, path: str) -> None:
+        if not any(each.startswith(f"{path}/") for each in (*self.files, *self.folders)):
+            self.folders.pop(path, None)
+
+    def empty_folder(self, path: str) -> None:
+        for each in [name for name in self.files if name.startswith(f"{path}/")]:
+            del self.files[each]
+        for each in [name for name in self.folders if name.startswith(f"{path}/")]:
+            del self.folders[each]
+
+    def unmount(self, path: str) -> None:
+        self.mounts = {each for each in self.mounts if each != path and not each.startswith(f"{path}/")}
 
 
 class WishIssuer:

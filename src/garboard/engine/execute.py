@@ -7,15 +7,31 @@ from typing import Protocol
 
 from garboard.documents import Json
 from garboard.engine.action import (
+    AddMember,
+    AwaitGate,
     ChangeOwner,
     ControlService,
+    DeleteObject,
+    EmptyFolder,
+    EndTurn,
+    FileAction,
     Issue,
-    IssueRequest,
     MakeFolder,
+    MemberAction,
+    PatchObject,
+    PromoteMember,
+    PullImage,
     PutObject,
+    RemoveFile,
+    RemoveFolder,
+    RemoveMember,
+    RemoveSandboxes,
+    TakeTurn,
+    Unmount,
     Unsupported,
     WriteFile,
 )
+from garboard.engine.hands import Hands
 from garboard.engine.plan import Plan, Step
 from garboard.engine.show import step_title
 from garboard.errors import GarboardError
@@ -25,44 +41,6 @@ class PlanRefused(GarboardError):
     """A plan holds something that cannot be done here; nothing has been changed."""
 
     default_class = "unsupported"
-
-
-class FileWriter(Protocol):
-    def read(self, path: str) -> bytes | None:
-        """Return a file's content, or None where there is no file."""
-        ...
-
-    def make_folder(self, path: str, *, mode: int) -> None:
-        """Make a folder; `mode` is for all that have to be made on the way."""
-        ...
-
-    def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
-        """Replace a file in one move; one that exists keeps its mode."""
-        ...
-
-    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
-        """Give a file away with that mode; without one, a folder and all below it."""
-        ...
-
-
-class Issuer(Protocol):
-    def issue(self, request: IssueRequest) -> Mapping[str, bytes]:
-        """Make what is asked for; return the content of every file that was announced, by path."""
-        ...
-
-
-class ServiceControl(Protocol):
-    def start(self, service: str) -> None: ...
-
-    def stop(self, service: str) -> None: ...
-
-    def restart(self, service: str) -> None: ...
-
-
-class ObjectWriter(Protocol):
-    def put(self, action: PutObject) -> None:
-        """Create the object, or bring the existing one to what is asked for."""
-        ...
 
 
 class Recorder(Protocol):
@@ -86,16 +64,6 @@ class NoRecord:
 NO_RECORD = NoRecord()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
-    """The interpreters that there are; a plan that needs one of the others is refused before it begins."""
-
-    files: FileWriter
-    issuer: Issuer | None = None
-    services: ServiceControl | None = None
-    objects: ObjectWriter | None = None
-
-
 def _silent(_line: str, /) -> None:
     return
 
@@ -111,15 +79,18 @@ class Executor:
     def execute(self, plan: Plan) -> None:
         """Do every step; the first failure ends it, and says in which phase."""
         self.refuse(plan)
+        outcomes: dict[str, str] = {}
         for index, step in enumerate(plan.steps):
             self.report(f"[{step.phase}] {step_title(step)}")
             self.recorder.begin(index, step)
-            self._do(step)
+            self._do(step, outcomes)
             self.recorder.end(index, step)
 
     def refuse(self, plan: Plan) -> None:
         """Raise if the plan holds anything that cannot be done here."""
-        missing = dict.fromkeys((step.phase, found) for step in plan.steps if (found := self._missing(step)))
+        missing = dict.fromkeys(
+            (step.phase, found) for step in plan.steps if (found := self.hands.missing(step.action))
+        )
         if missing:
             told = "; ".join(f"{phase}: {what}" for phase, what in missing)
             skips = ",".join(dict.fromkeys(phase for phase, _ in missing))
@@ -128,37 +99,73 @@ class Executor:
                 hint=f"nothing was changed; run other phases alone, or leave these out with --skip-phases {skips}",
             )
 
-    def _missing(self, step: Step) -> str | None:
-        match step.action:
-            case Unsupported():
-                return step.action.what
-            case Issue() if self.hands.issuer is None:
-                return "issuing certificates"
-            case ControlService() if self.hands.services is None:
-                return "controlling services"
-            case PutObject() if self.hands.objects is None:
-                return "putting objects into the cluster"
-            case _:
-                return None
-
-    def _do(self, step: Step) -> None:
+    def _do(self, step: Step, outcomes: dict[str, str]) -> None:
         action, hands = step.action, self.hands
         match action:
-            case MakeFolder():
-                hands.files.make_folder(action.path, mode=action.mode)
-            case WriteFile():
-                hands.files.write(action.path, action.content, new_mode=action.mode, folder_mode=action.folder_mode)
-            case ChangeOwner():
-                hands.files.change_owner(action.path, uid=action.uid, gid=action.gid, mode=action.mode)
             case Issue():
                 self._issue(action)
             case PutObject():
                 assert hands.objects is not None
                 hands.objects.put(self._filled(action))
+            case PatchObject():
+                assert hands.objects is not None
+                hands.objects.patch(action)
+            case DeleteObject():
+                assert hands.objects is not None
+                hands.objects.delete(action)
             case ControlService():
                 self._control(step.phase, action)
+            case AddMember() | PromoteMember() | RemoveMember():
+                self._change_members(action, outcomes)
+            case PullImage():
+                assert hands.runtime is not None
+                hands.runtime.pull(action)
+            case RemoveSandboxes():
+                assert hands.runtime is not None
+                hands.runtime.remove_sandboxes()
+            case TakeTurn():
+                assert hands.turns is not None
+                hands.turns.take(action)
+            case EndTurn():
+                assert hands.turns is not None
+                hands.turns.end(action)
+            case AwaitGate():
+                assert hands.watcher is not None
+                hands.watcher.wait(action.gate)
             case Unsupported():
                 raise AssertionError("refused before the first step")
+            case _:
+                self._change_files(action, outcomes)
+
+    def _change_files(self, action: FileAction, outcomes: Mapping[str, str]) -> None:
+        files = self.hands.files
+        match action:
+            case MakeFolder():
+                files.make_folder(action.path, mode=action.mode)
+            case WriteFile():
+                content = _with_outcomes(action, outcomes)
+                files.write(action.path, content, new_mode=action.mode, folder_mode=action.folder_mode)
+            case RemoveFile():
+                files.remove(action.path)
+            case RemoveFolder():
+                files.remove_folder(action.path)
+            case EmptyFolder():
+                files.empty_folder(action.path)
+            case Unmount():
+                files.unmount(action.path)
+            case ChangeOwner():
+                files.change_owner(action.path, uid=action.uid, gid=action.gid, mode=action.mode)
+
+    def _change_members(self, action: MemberAction, outcomes: dict[str, str]) -> None:
+        members = self.hands.members
+        assert members is not None
+        match action:
+            case AddMember():
+                outcomes[action.outcome] = members.add(action)
+            case PromoteMember():
+                members.promote(action)
+            case RemoveMember():
+                members.remove(action)
 
     def _filled(self, action: PutObject) -> PutObject:
         content = action.content
@@ -185,6 +192,13 @@ class Executor:
             if action.is_needed:
                 raise
             self.report(f"[{phase}] warning: cannot {action.verb} the service {action.service}: {error.message}")
+
+
+def _with_outcomes(action: WriteFile, outcomes: Mapping[str, str]) -> bytes:
+    content = action.content
+    for each in action.outcomes:
+        content = content.replace(each.placeholder.encode(), outcomes[each.name].encode())
+    return content
 
 
 def _replaced(content: Json, placeholder: str, text: str) -> Json:

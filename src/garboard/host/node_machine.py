@@ -4,6 +4,7 @@ from pathlib import Path
 
 from garboard.host.files import change_owner, file_owner, is_folder, make_folder, read_if_there, write_file
 from garboard.host.folder import HostFolder
+from garboard.host.removal import empty_folder, remove_empty_folder, remove_file, unmount_below
 from garboard.host.service_manager import ServiceManager
 
 
@@ -38,6 +39,18 @@ class NodeMachine:
 
     def make_folder(self, path: str, *, mode: int) -> None:
         make_folder(path, mode=mode)
+
+    def remove(self, path: str) -> None:
+        remove_file(path)
+
+    def remove_folder(self, path: str) -> None:
+        remove_empty_folder(path)
+
+    def empty_folder(self, path: str) -> None:
+        empty_folder(path)
+
+    def unmount(self, path: str) -> None:
+        unmount_below(path)
 
     def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
         """Replace a file in one move; new ones get `new_mode`, their folders `folder_mode`, others keep their own."""

@@ -3,12 +3,13 @@
 import http.client
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Self
 from urllib.parse import urlencode
 
 from garboard import __version__
 from garboard.documents import Json
-from garboard.engine import PutObject
+from garboard.engine import DeleteObject, ObjectAction, PatchObject, PutObject
 from garboard.kube.access import Access
 from garboard.kube.errors import ObjectConflict, ObjectExists, ObjectInvalid, ObjectMissing, refusal, unreachable
 from garboard.kube.paths import Resource, resource
@@ -16,6 +17,7 @@ from garboard.kube.paths import Resource, resource
 TIMEOUT_S = 10.0
 # Fields belong to kubeadm, whoever of the two wrote them: an object that both put is not fought over.
 _WRITTEN_AS = "?fieldManager=kubeadm"
+_STRATEGIC = "application/strategic-merge-patch+json"
 _MAX_CONFLICTS = 5
 _MAX_BYTES = 64 * 1024 * 1024
 
@@ -71,6 +73,15 @@ class KubeClient:
                 raise
             self._update(action)
 
+    def patch(self, action: PatchObject) -> None:
+        """Apply a strategic merge patch to an object that is there."""
+        self._ask("PATCH", _path(action), _told("patch", action), action.content, _STRATEGIC)
+
+    def delete(self, action: DeleteObject) -> None:
+        """Delete an object; one that is not there is no failure."""
+        with suppress(ObjectMissing):
+            self._ask("DELETE", _path(action), _told("delete", action))
+
     def _update(self, action: PutObject) -> None:
         if action.keeps_other_data:
             self._update_data(action)
@@ -91,11 +102,13 @@ class KubeClient:
     def _replace(self, action: PutObject, content: Json) -> None:
         self._ask("PUT", _path(action), _told("update", action), content)
 
-    def _ask(self, method: str, path: str, what: str, content: Json = None) -> dict[str, Json]:
+    def _ask(
+        self, method: str, path: str, what: str, content: Json = None, content_type: str = "application/json"
+    ) -> dict[str, Json]:
         """Send a request and return the object in the answer; `what` says in an error what was tried."""
         body = None if content is None else json.dumps(content).encode()
         path += _WRITTEN_AS if body else ""
-        headers = {**self._headers, **({"Content-Type": "application/json"} if body else {})}
+        headers = {**self._headers, **({"Content-Type": content_type} if body else {})}
         code, data = self._send(method, self._prefix + path, body, headers)
         try:
             document = json.loads(data)
@@ -115,15 +128,15 @@ class KubeClient:
             raise unreachable(self.server, error) from error
 
 
-def _place(action: PutObject) -> Resource:
+def _place(action: ObjectAction) -> Resource:
     return resource(action.kind)
 
 
-def _path(action: PutObject) -> str:
+def _path(action: ObjectAction) -> str:
     return _place(action).object(action.namespace, action.name)
 
 
-def _told(verb: str, action: PutObject) -> str:
+def _told(verb: str, action: ObjectAction) -> str:
     place = f"{action.namespace}/{action.name}" if action.namespace else action.name
     return f"{verb} {action.kind} {place}"
 

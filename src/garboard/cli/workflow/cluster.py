@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from garboard.documents import Json
-from garboard.engine import PutObject
+from garboard.engine import DeleteObject, PatchObject, PutObject
 from garboard.errors import NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.manifests.uploaded import CLUSTER_ADMINS, cluster_admins_binding
@@ -39,6 +39,12 @@ class NodeCluster:
 
     def put(self, action: PutObject) -> None:
         self._writer.put(action)
+
+    def patch(self, action: PatchObject) -> None:
+        self._writer.patch(action)
+
+    def delete(self, action: DeleteObject) -> None:
+        self._writer.delete(action)
 
     def check(self) -> None:
         """Refuse a kubeconfig that cannot be used."""
