@@ -7,15 +7,18 @@ objects there should be is decided there; here are the connection, the paths and
 from garboard.kube.access import Access, read_access
 from garboard.kube.client import KubeClient
 from garboard.kube.errors import Forbidden, ObjectConflict, ObjectExists, ObjectInvalid, ObjectMissing, RequestRefused
+from garboard.kube.turns import LeaseTurns, TurnFailed
 
 __all__ = [
     "Access",
     "Forbidden",
     "KubeClient",
+    "LeaseTurns",
     "ObjectConflict",
     "ObjectExists",
     "ObjectInvalid",
     "ObjectMissing",
     "RequestRefused",
+    "TurnFailed",
     "read_access",
 ]
