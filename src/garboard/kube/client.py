@@ -47,13 +47,24 @@ class KubeClient:
     def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
         """Return an object, or None where there is none."""
         try:
-            return self._ask("GET", resource(kind).object(namespace, name), f"get {kind} {name}")
+            return self.require(kind, namespace, name)
         except ObjectMissing:
             return None
 
     def labelled(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
         """Return the objects of a namespace that a label selector selects."""
-        path = f"{resource(kind).collection(namespace)}?{urlencode({'labelSelector': selector})}"
+        return self._list(kind, namespace, {"labelSelector": selector})
+
+    def selected(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
+        """Return the objects of a namespace that a field selector selects."""
+        return self._list(kind, namespace, {"fieldSelector": selector})
+
+    def require(self, kind: str, namespace: str, name: str) -> dict[str, Json]:
+        """Return an object; one that is not there is refused."""
+        return self._ask("GET", resource(kind).object(namespace, name), f"get {kind} {name}")
+
+    def _list(self, kind: str, namespace: str, query: Mapping[str, str]) -> tuple[dict[str, Json], ...]:
+        path = f"{resource(kind).collection(namespace)}?{urlencode(query)}"
         items = self._ask("GET", path, f"list {kind} objects").get("items")
         return tuple(each for each in items if isinstance(each, dict)) if isinstance(items, list) else ()
 
