@@ -5,10 +5,22 @@ from datetime import UTC, datetime
 
 from garboard.cli.output import OutputFormat, write_data
 from garboard.cli.workflow.cluster import NodeCluster
+from garboard.cli.workflow.telling import FileSealer, Screen
 from garboard.documents import write_yaml
-from garboard.engine import Executor, Hands, Issue, Plan, PutObject, paths_written, plan_as_json, plan_as_text
+from garboard.engine import (
+    Executor,
+    Hands,
+    Issue,
+    Plan,
+    PutObject,
+    Runtime,
+    Watcher,
+    paths_written,
+    plan_as_json,
+    plan_as_text,
+)
 from garboard.host.node_machine import NodeMachine
-from garboard.phases.issuing import PkiIssuer, PkiRequest
+from garboard.phases.issuing import KeyRequest, PkiIssuer
 from garboard.pki.keys import PooledKeys
 
 
@@ -30,14 +42,31 @@ def show_objects(plan: Plan) -> None:
             sys.stdout.write(f"---\n{write_yaml(step.action.content)}")
 
 
-def carry_out(plan: Plan, machine: NodeMachine, cluster: NodeCluster | None = None) -> None:
+def carry_out(
+    plan: Plan,
+    machine: NodeMachine,
+    cluster: NodeCluster | None = None,
+    *,
+    watcher: Watcher | None = None,
+    runtime: Runtime | None = None,
+) -> None:
     """Do the steps of the plan, and say on stderr what is being done."""
     for note in plan.notes:
         tell(f"[{note.phase}] {'warning: ' if note.is_warning else ''}{note.text}")
     requests = (step.action.request for step in plan.steps if isinstance(step.action, Issue))
-    with PooledKeys(each.inputs.key_algorithm for each in requests if isinstance(each, PkiRequest)) as keys:
+    with PooledKeys(each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest)) as keys:
         issuer = PkiIssuer(machine.folder, keys, datetime.now(UTC))
-        executor = Executor(Hands(files=machine, services=machine.manager, issuer=issuer, objects=cluster), tell)
+        hands = Hands(
+            files=machine,
+            services=machine.manager,
+            issuer=issuer,
+            objects=cluster,
+            runtime=runtime,
+            watcher=watcher,
+            narrator=Screen(machine),
+            sealer=FileSealer(),
+        )
+        executor = Executor(hands, tell)
         executor.refuse(plan)
         if cluster and _needs_kubeconfig(plan, cluster.kubeconfig):
             cluster.check()
