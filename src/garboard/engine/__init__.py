@@ -37,6 +37,7 @@ from garboard.engine.action import (
     WriteFile,
 )
 from garboard.engine.execute import Executor, PlanRefused, Recorder
+from garboard.engine.gate import CLOCK, Clock, Evidence, GateFailed, GateWatcher, Look, wait_until_open
 from garboard.engine.hands import (
     FileWriter,
     Hands,
@@ -52,24 +53,30 @@ from garboard.engine.plan import Note, Plan, Step, paths_written
 from garboard.engine.show import plan_as_json, plan_as_text, step_title
 
 __all__ = [
+    "CLOCK",
     "Action",
     "AddMember",
     "AwaitGate",
     "ChangeOwner",
+    "Clock",
     "ControlService",
     "DeleteObject",
     "EmptyFolder",
     "EndTurn",
+    "Evidence",
     "Executor",
     "FileAction",
     "FileWriter",
     "Filling",
     "Gate",
+    "GateFailed",
+    "GateWatcher",
     "Hands",
     "Issue",
     "IssueRequest",
     "IssuedFile",
     "Issuer",
+    "Look",
     "MakeFolder",
     "MemberAction",
     "Members",
@@ -101,4 +108,5 @@ __all__ = [
     "plan_as_json",
     "plan_as_text",
     "step_title",
+    "wait_until_open",
 ]

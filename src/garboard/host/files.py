@@ -14,6 +14,8 @@ from garboard.errors import BadDocument, GarboardError
 # Nothing a person writes for a cluster comes near this; what does is a mistake (a core dump, an image, a device).
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 
+_TAIL_BYTES = 64 * 1024
+
 # A path can hold what no file system takes, such as a NUL byte; Python then has no OSError but a ValueError.
 _ERRORS = (OSError, ValueError)
 
@@ -52,6 +54,17 @@ def _read_regular(path: Path, limit: int) -> bytes:
         raise BadDocument(f"{path} is not a regular file", hint="name a YAML or JSON file", error_class="not-a-file")
     with path.open("rb") as handle:
         return handle.read(limit + 1)
+
+
+def read_tail(path: str | Path, lines: int, *, limit: int = _TAIL_BYTES) -> list[str]:
+    """Return the last lines of a file, however large it is; none where it cannot be read."""
+    try:
+        with Path(path).open("rb") as handle:
+            size = handle.seek(0, os.SEEK_END)
+            handle.seek(max(0, size - limit))
+            return handle.read(limit).decode("utf-8", "replace").splitlines()[-lines:]
+    except _ERRORS:
+        return []
 
 
 def read_if_there(path: str | Path) -> bytes | None:

@@ -68,6 +68,16 @@ class KubeClient:
         items = self._ask("GET", path, f"list {kind} objects").get("items")
         return tuple(each for each in items if isinstance(each, dict)) if isinstance(items, list) else ()
 
+    def list_all(self, kind: str) -> tuple[dict[str, Json], ...]:
+        """Return the objects of a kind, whatever namespace they are in."""
+        items = self._ask("GET", resource(kind).everywhere, f"list {kind} objects").get("items")
+        return tuple(each for each in items if isinstance(each, dict)) if isinstance(items, list) else ()
+
+    def get_text(self, path: str) -> tuple[int, str, str]:
+        """Return what a path that is no object answers, such as /readyz: its status, its text and its Date."""
+        code, data, headers = self._send("GET", self._prefix + path, None, self._headers)
+        return code, data.decode("utf-8", "replace"), headers.get("Date", "")
+
     def create(self, action: PutObject) -> None:
         """Create the object; one that is there already is refused."""
         self._ask("POST", _place(action).collection(action.namespace), _told("create", action), action.content)
@@ -120,7 +130,7 @@ class KubeClient:
         body = None if content is None else json.dumps(content).encode()
         path += _WRITTEN_AS if body else ""
         headers = {**self._headers, **({"Content-Type": content_type} if body else {})}
-        code, data = self._send(method, self._prefix + path, body, headers)
+        code, data, _ = self._send(method, self._prefix + path, body, headers)
         try:
             document = json.loads(data)
         except ValueError:
@@ -129,11 +139,13 @@ class KubeClient:
             raise refusal(f"cannot {what}", code, document)
         return document
 
-    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes, Mapping[str, str]]:
         try:
             self._connection.request(method, path, body, headers)
             with self._connection.getresponse() as answer:
-                return answer.status, answer.read(_MAX_BYTES)
+                return answer.status, answer.read(_MAX_BYTES), dict(answer.headers.items())
         except (http.client.HTTPException, OSError) as error:
             self._connection.close()
             raise unreachable(self.server, error) from error

@@ -8,7 +8,7 @@ from garboard.manifests.etcd import EtcdMember
 from garboard.manifests.files import RenderedFile
 from garboard.manifests.node import ControlPlaneNode
 from garboard.manifests.patching import Patcher, unpatched
-from garboard.manifests.paths import MANIFESTS_DIR
+from garboard.manifests.paths import manifest_path
 from garboard.manifests.pod import Component, StaticPod, static_pod
 from garboard.manifests.rootless import run_as_user
 from garboard.manifests.sources import Source
@@ -36,7 +36,7 @@ def etcd_pod(node: ControlPlaneNode, members: Sequence[EtcdMember] = ()) -> Stat
 
 def static_pod_file(pod: StaticPod, patcher: Patcher = unpatched) -> RenderedFile:
     """Return the manifest as a file, patched; the pod's document is taken over."""
-    path = f"{MANIFESTS_DIR}/{pod.name}.yaml"
+    path = manifest_path(pod.name)
     return RenderedFile(path, marshal_yaml(patcher(pod.name, pod.document), source=path).encode(), 0o600)
 
 

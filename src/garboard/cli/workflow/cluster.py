@@ -30,12 +30,22 @@ class NodeCluster:
         self.machine = machine
         self.kubeconfig = kubeconfig
         self.local_server = local_server
+        self._asked: dict[str, KubeClient] = {}
 
     def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
         return self._reader.find(kind, namespace, name)
 
     def labelled(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
         return self._reader.labelled(kind, namespace, selector)
+
+    def list_all(self, kind: str) -> tuple[dict[str, Json], ...]:
+        return self._reader.list_all(kind)
+
+    def get_text(self, server: str, path: str) -> tuple[int, str, str]:
+        """Return what a path of that very server answers, such as /livez, to the user of the kubeconfig."""
+        if server not in self._asked:
+            self._asked[server] = self._open(self.kubeconfig, server)
+        return self._asked[server].get_text(path)
 
     def put(self, action: PutObject) -> None:
         self._writer.put(action)
@@ -98,7 +108,7 @@ class NodeCluster:
                 return
             time.sleep(_RIGHTS_INTERVAL_S)
 
-    def _open(self, path: str) -> "KubeClient":
+    def _open(self, path: str, server: str | None = None) -> "KubeClient":
         # Most runs talk to no cluster, and the modules of HTTP and TLS take long to import.
         from garboard.kube import KubeClient, read_access
 
@@ -109,5 +119,5 @@ class NodeCluster:
                 hint="name the kubeconfig of an administrator with --kubeconfig",
                 error_class="bad-kubeconfig",
             )
-        server = self.local_server if self._is_default else None
+        server = server or (self.local_server if self._is_default else None)
         return KubeClient(read_access(data, path, self.machine.read, server=server))
