@@ -195,12 +195,17 @@ class RemoveMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeTurn:
-    """A Lease that only one node holds at a time: the others wait, and are told for whom."""
+    """A Lease that only one node holds at a time: the others wait, and are told for whom.
+
+    `peer_url` is that of the member that the holder adds: it is kept with the Lease, and a learner of it is removed by
+    whoever has the turn after a holder that died.
+    """
 
     name: str
     namespace: str
     holder: str
     timeout_s: float
+    peer_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,10 +186,8 @@ def _completed(kubeconfig: BootstrapKubeconfig, info: ClusterInfo) -> Discovered
         return Discovered(kubeconfig=kubeconfig)
     warnings: tuple[str, ...] = ()
     if cluster.server != kubeconfig.server:
-        warnings = (
-            f"the API server endpoint {kubeconfig.server} in use is different from {cluster.server}, "
-            f"which the ConfigMap {CLUSTER_INFO} names",
-        )
+        found = f"the API server endpoint {kubeconfig.server} in use is different from {cluster.server}"
+        warnings = (f"{found}, which the ConfigMap {CLUSTER_INFO} names",)
     return Discovered(kubeconfig=kubeconfig.with_ca(kubeconfig.ca or cluster.ca), warnings=warnings)
 
 
