@@ -15,16 +15,19 @@ from garboard.kube.errors import (
     RequestRefused,
     Unauthenticated,
 )
+from garboard.kube.turns import LeaseTurns, TurnFailed
 
 __all__ = [
     "Access",
     "Forbidden",
     "KubeClient",
+    "LeaseTurns",
     "ObjectConflict",
     "ObjectExists",
     "ObjectInvalid",
     "ObjectMissing",
     "RequestRefused",
+    "TurnFailed",
     "Unauthenticated",
     "anonymous_access",
     "read_access",

@@ -1,12 +1,12 @@
 """What a kubeconfig grants: where the API server is, whom it trusts, and who we are to it."""
 
-import os
 import ssl
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from garboard.errors import BadDocument
 from garboard.pki.kubeconfig import CurrentContext, ReadFile, read_kubeconfig
+from garboard.pki.tls import client_context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,22 +24,10 @@ class Access:
 
     def tls(self) -> ssl.SSLContext:
         """Return how connections are made; only the kubeconfig's own authorities are trusted, if it names any."""
-        context = ssl.create_default_context(cadata=self.ca.decode("ascii", "replace") or None)
+        context = client_context(self.ca, self.credential)
         if self.is_unverified:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if self.credential:
-            _load_credential(context, self.credential)
         return context
-
-
-def _load_credential(context: ssl.SSLContext, pem: bytes) -> None:
-    # The ssl module takes certificates from files only; one in memory keeps the key off every disk.
-    file = os.memfd_create("credential")
-    try:
-        os.write(file, pem)
-        context.load_cert_chain(f"/proc/self/fd/{file}")
-    finally:
-        os.close(file)
 
 
 def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None = None) -> Access:

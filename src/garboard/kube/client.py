@@ -97,6 +97,10 @@ class KubeClient:
                 raise
             self._update(action)
 
+    def replace(self, action: PutObject) -> None:
+        """Put the object over the one that is there; with a resourceVersion, only if nobody changed it in between."""
+        self._replace(action, action.content)
+
     def patch(self, action: PatchObject) -> None:
         """Apply a strategic merge patch to an object that is there."""
         self._ask("PATCH", _path(action), _told("patch", action), action.content, _STRATEGIC)
@@ -105,6 +109,11 @@ class KubeClient:
         """Delete an object; one that is not there is no failure."""
         with suppress(ObjectMissing):
             self._ask("DELETE", _path(action), _told("delete", action))
+
+    def delete_version(self, action: DeleteObject, resource_version: str) -> None:
+        """Delete an object as we know it; one that was changed since then is a conflict."""
+        only: dict[str, Json] = {"preconditions": {"resourceVersion": resource_version}}
+        self._ask("DELETE", _path(action), _told("delete", action), only)
 
     def _update(self, action: PutObject) -> None:
         if action.keeps_other_data:
