@@ -23,7 +23,7 @@ from garboard.phases.join.trust import (
 from garboard.pki.bootstrap_kubeconfig import BootstrapKubeconfig, TokenUser, read_discovery_file
 
 RETRY_EVERY_S = 1.0
-_HEALS = ("unreachable", "no-cluster-info", "unknown-token")  # what another try may find otherwise
+_HEALS = ("unreachable", "no-cluster-info", "unknown-token", "conflict", "api-failed")  # another try may do better
 _SKEW_WORTH_TELLING_S = 30.0
 Value = TypeVar("Value")
 
@@ -114,7 +114,7 @@ def _discover_by_token(discovery: TokenDiscovery, doors: Doors, timeout: Duratio
             raise unknown_token(discovery.token.partition(".")[0], server, is_right_cluster=bool(pins) or None)
         return info
 
-    info = _retried(look, doors, timeout)
+    info = retried(look, doors, timeout)
     check_signature(info, discovery.token, server)
     check_pins(info, pins, server)
     _look_again(info, server, doors, api.told_time)
@@ -160,7 +160,7 @@ def _discover_by_file(discovery: FileDiscovery, doors: Doors, timeout: Duration)
             error_class="bad-kubeconfig",
         )
     kubeconfig = read_discovery_file(data, location, doors.read)
-    info = _retried(lambda: _described(kubeconfig, doors), doors, timeout)
+    info = retried(lambda: _described(kubeconfig, doors), doors, timeout)
     if info is None:
         return Discovered(kubeconfig=kubeconfig)
     return _completed(kubeconfig, info)
@@ -191,7 +191,7 @@ def _completed(kubeconfig: BootstrapKubeconfig, info: ClusterInfo) -> Discovered
     return Discovered(kubeconfig=kubeconfig.with_ca(kubeconfig.ca or cluster.ca), warnings=warnings)
 
 
-def _retried(look: Callable[[], Value], doors: Doors, timeout: Duration) -> Value:
+def retried(look: Callable[[], Value], doors: Doors, timeout: Duration) -> Value:
     """Look until there is something to see; why it takes long is told once for each reason."""
     give_up_at = doors.elapsed_s() + timeout.seconds
     told = ""
