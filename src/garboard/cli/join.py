@@ -4,9 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from garboard.cli.config.inputs import open_config, show_warnings
+from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.node import read_options, with_node_name
-from garboard.cli.workflow.running import carry_out, show_plan
+from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_plan
 from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
@@ -16,7 +17,7 @@ from garboard.model.lifecycle import JoinConfiguration
 from garboard.phases import plan_workflow, select
 from garboard.phases.join import JOIN
 from garboard.phases.join.context import JoinContext
-from garboard.phases.join.flags import JOIN_FLAGS, ignored_flags, join_from_values
+from garboard.phases.join.flags import ADMIN_CONF, JOIN_FLAGS, ignored_flags, join_from_values
 
 
 def run_join(asked: Asked) -> None:
@@ -28,11 +29,15 @@ def run_join(asked: Asked) -> None:
     show_warnings(loaded.warnings)
     skip = asked.flags.list("skip-phases") or loaded.config.skip_phases
     selected = select(JOIN, only=asked.only, skip=() if asked.only else skip)
+    machine = NodeMachine(service_manager())
+    is_only_shown = asked.flags.switch("dry-run") or loaded.config.dry_run
+    if not is_only_shown:
+        refuse_open_run(machine)
     plan = plan_workflow(selected, JoinContext(config=loaded.config))
-    if asked.flags.switch("dry-run") or loaded.config.dry_run:
+    if is_only_shown:
         show_plan(plan, asked.output)
     else:
-        carry_out(plan, NodeMachine(service_manager()))
+        carry_out(plan, machine, NodeCluster(machine, ADMIN_CONF, ""), run_options("join", asked, "elsewhere"))
 
 
 def _load(asked: Asked) -> Loaded[JoinConfiguration]:

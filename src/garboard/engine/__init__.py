@@ -36,6 +36,7 @@ from garboard.engine.action import (
     Unsupported,
     WriteFile,
 )
+from garboard.engine.before import Eyes
 from garboard.engine.execute import Executor, PlanRefused, Recorder
 from garboard.engine.hands import (
     FileWriter,
@@ -48,11 +49,16 @@ from garboard.engine.hands import (
     Turns,
     Watcher,
 )
+from garboard.engine.journal import Journal
 from garboard.engine.plan import Note, Plan, Step, paths_written
+from garboard.engine.runs import Progress, RunHeader, RunRecord, RunStore, read_run
 from garboard.engine.show import plan_as_json, plan_as_text, step_title
+from garboard.engine.storing import Adapter, PlanCodec, Registered
+from garboard.engine.undo import UndoRefused, is_undoable, plan_undo
 
 __all__ = [
     "Action",
+    "Adapter",
     "AddMember",
     "AwaitGate",
     "ChangeOwner",
@@ -61,6 +67,7 @@ __all__ = [
     "EmptyFolder",
     "EndTurn",
     "Executor",
+    "Eyes",
     "FileAction",
     "FileWriter",
     "Filling",
@@ -70,6 +77,7 @@ __all__ = [
     "IssueRequest",
     "IssuedFile",
     "Issuer",
+    "Journal",
     "MakeFolder",
     "MemberAction",
     "Members",
@@ -79,26 +87,36 @@ __all__ = [
     "Outcome",
     "PatchObject",
     "Plan",
+    "PlanCodec",
     "PlanRefused",
+    "Progress",
     "PromoteMember",
     "PullImage",
     "PutObject",
     "Recorder",
+    "Registered",
     "RemoveFile",
     "RemoveFolder",
     "RemoveMember",
     "RemoveSandboxes",
+    "RunHeader",
+    "RunRecord",
+    "RunStore",
     "Runtime",
     "ServiceControl",
     "Step",
     "TakeTurn",
     "Turns",
+    "UndoRefused",
     "Unmount",
     "Unsupported",
     "Watcher",
     "WriteFile",
+    "is_undoable",
     "paths_written",
     "plan_as_json",
     "plan_as_text",
+    "plan_undo",
+    "read_run",
     "step_title",
 ]
