@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from garboard.cli.config.inputs import open_config, show_warnings
-from garboard.cli.workflow.cluster import KUBELET_CONF, NodeCluster
+from garboard.cli.workflow.cluster import KUBELET_CONF
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.doors import NodeDoors
-from garboard.cli.workflow.membership import EtcdPlace
+from garboard.cli.workflow.hands import RunSettings
 from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
-from garboard.cli.workflow.running import carry_out, show_plan, tell
+from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_plan
+from garboard.cli.workflow.telling import tell
 from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
-from garboard.engine import Plan
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
@@ -38,12 +38,15 @@ def run_join(asked: Asked) -> None:
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(JOIN, only=asked.only, skip=() if asked.only else skip)
     machine = NodeMachine(service_manager())
+    is_only_shown = asked.flags.switch("dry-run") or loaded.config.dry_run
+    if not is_only_shown:
+        refuse_open_run(machine)
     context = _observe(loaded.config, machine, selected, is_strict=asked.flags.switch("strict-patches"))
     plan = plan_workflow(selected, context)
-    if asked.flags.switch("dry-run") or loaded.config.dry_run:
+    if is_only_shown:
         show_plan(plan, asked.output)
     else:
-        _carry_out(plan, context, machine)
+        carry_out(plan, machine, _settings(context), run_options("join", asked, "elsewhere"))
 
 
 def _observe(
@@ -68,15 +71,19 @@ def _observe(
     )
 
 
-def _carry_out(plan: Plan, context: JoinContext, machine: NodeMachine) -> None:
+def _settings(context: JoinContext) -> RunSettings:
     node, socket = context.node.config, context.config.node_registration.cri_socket
     if context.config.control_plane is None:
-        carry_out(plan, machine, NodeCluster(machine, KUBELET_CONF, ""), cri_socket=socket)
-        return
-    data_dir = node.cluster.etcd.data_dir if isinstance(node.cluster.etcd, LocalEtcd) else ""
-    cluster = NodeCluster(machine, ADMIN_CONF, f"https://{node.local_api_endpoint.host_port}")
-    etcd = EtcdPlace(certificates_dir=node.cluster.certificates_dir, data_dir=data_dir)
-    carry_out(plan, machine, cluster, cri_socket=socket, etcd=etcd)
+        return RunSettings(kubeconfig=KUBELET_CONF, cri_socket=socket)
+    return RunSettings(
+        kubeconfig=ADMIN_CONF,
+        local_server=f"https://{node.local_api_endpoint.host_port}",
+        cri_socket=socket,
+        endpoint=node.cluster.control_plane_endpoint,
+        certificates_dir=node.cluster.certificates_dir,
+        etcd_data_dir=node.cluster.etcd.data_dir if isinstance(node.cluster.etcd, LocalEtcd) else "",
+        changes_members="yes",
+    )
 
 
 def _load(asked: Asked) -> Loaded[JoinConfiguration]:
