@@ -24,6 +24,7 @@ from garboard.engine.action import (
     RemoveMember,
     RemoveSandboxes,
     TakeTurn,
+    Tell,
     Unmount,
     Unsupported,
     WriteFile,
@@ -83,7 +84,7 @@ def _action_document(action: Action) -> dict[str, Json]:
         case PatchObject() | DeleteObject():
             return _change_document(action)
         case ControlService():
-            return {"type": f"{action.verb}-service", "service": action.service}
+            return {"type": f"{action.verb}-service", "service": action.service, **_traces(action)}
         case RemoveFile() | RemoveFolder() | EmptyFolder() | Unmount():
             return {"type": _KINDS[type(action)], "path": action.path}
         case PullImage():
@@ -105,12 +106,17 @@ def _action_document(action: Action) -> dict[str, Json]:
             return {"type": "wait", "for": gate.name, "timeoutSeconds": gate.timeout_s, "looksAt": gate.describe()}
         case RemoveSandboxes():
             return {"type": "remove-sandboxes"}
+        case Tell():
+            return {"type": "tell", "about": action.about}
         case Unsupported():
             return {"type": "unsupported", "what": action.what}
 
 
 def _change_document(action: PatchObject | DeleteObject) -> dict[str, Json]:
-    patch: dict[str, Json] = {"patch": action.content} if isinstance(action, PatchObject) else {}
+    patch: dict[str, Json] = {}
+    if isinstance(action, PatchObject):
+        united: list[Json] = ["/".join(path) for path in action.united]
+        patch = {"patch": action.content, **({"united": united} if united else {})}
     return {
         "type": _KINDS[type(action)],
         "apiVersion": action.api_version,
@@ -119,6 +125,11 @@ def _change_document(action: PatchObject | DeleteObject) -> dict[str, Json]:
         "name": action.name,
         **patch,
     }
+
+
+def _traces(action: ControlService) -> dict[str, Json]:
+    fills: dict[str, Json] = {"fills": [*action.fills]} if action.fills else {}
+    return {**fills, "registers": action.registers} if action.registers else fills
 
 
 def _content(data: bytes, *, is_secret: bool) -> dict[str, Json]:
@@ -171,6 +182,8 @@ def step_title(step: Step) -> str:
             return f"wait for {action.gate.name} (at most {action.gate.timeout_s:.0f} s)"
         case RemoveSandboxes():
             return "remove pod sandboxes"
+        case Tell():
+            return f"show {action.about}"
         case Unsupported():
             return f"not built yet: {action.what}"
 

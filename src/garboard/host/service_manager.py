@@ -7,6 +7,7 @@ from garboard.errors import GarboardError
 from garboard.host import processes
 
 TIMEOUT_S = 120.0
+LOG_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,25 @@ class ServiceManager:
         self._run(self.stop_commands, service)
 
     def is_active(self, service: str) -> bool:
+        return any(word in self.state(service).split() for word in self.active_words)
+
+    def state(self, service: str) -> str:
+        """Return what it calls the state of a service, such as `active`; `unknown` if it says nothing."""
         try:
             told = processes.run(_for(service, self.status_command), timeout_s=TIMEOUT_S, check=False).stdout
         except GarboardError:
-            return False
-        return any(word in told.split() for word in self.active_words)
+            return "unknown"
+        return told.strip() or "unknown"
+
+    def log(self, service: str, lines: int) -> list[str]:
+        """Return the end of what a service wrote; nothing where the machine keeps no journal."""
+        if not processes.find_program("journalctl"):
+            return []
+        command = ["journalctl", "-u", service, "-n", str(lines), "--no-pager", "-o", "cat"]
+        try:
+            return processes.run(command, timeout_s=LOG_TIMEOUT_S, check=False).stdout.splitlines()[-lines:]
+        except GarboardError:
+            return []
 
     def _run(self, commands: Sequence[tuple[str, ...]], service: str) -> None:
         for command in commands:

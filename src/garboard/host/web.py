@@ -1,4 +1,6 @@
-"""Fetching a file over HTTP(S), with a bound on the wait for the server and on the size."""
+"""Fetching a file over HTTP(S), and asking a server of this machine for its health; both bounded."""
+
+from dataclasses import dataclass
 
 from garboard.errors import GarboardError
 
@@ -29,3 +31,41 @@ def fetch(url: str, *, timeout_s: float = CONNECT_TIMEOUT_S, limit: int = MAX_BY
     if len(data) > limit:
         raise Unreachable(f"{url} is larger than {limit // 1024**2} MiB")
     return data
+
+
+@dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """What a server said, whatever the status; `date` is its header of that name."""
+
+    status: int
+    text: str
+    date: str = ""
+
+
+_PROBE_TIMEOUT_S = 5.0
+_PROBE_BYTES = 64 * 1024
+
+
+def probe(url: str, *, timeout_s: float = _PROBE_TIMEOUT_S) -> WebAnswer:
+    """Ask a server whose certificate does not matter, as the kubelet's own probes do; proxies are not used."""
+    import http.client
+    import ssl
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, timeout=timeout_s, context=tls)
+    else:
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
+    try:
+        connection.request("GET", parts.path or "/")
+        with connection.getresponse() as answer:
+            text = answer.read(_PROBE_BYTES).decode("utf-8", "replace")
+            return WebAnswer(answer.status, text, answer.headers.get("Date", ""))
+    except (http.client.HTTPException, OSError) as error:
+        raise Unreachable(f"{url}: {getattr(error, 'strerror', None) or error}") from error
+    finally:
+        connection.close()

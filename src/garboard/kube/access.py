@@ -37,19 +37,13 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
     """
     current = read_kubeconfig(data, source)
     address = server or current.server
-    url = urlsplit(address)
-    try:
-        port = url.port or 443
-    except ValueError:
-        port = 0
-    if url.scheme != "https" or not url.hostname or not port:
-        raise _bad(source, f"its server {address!r} is not an https:// address")
+    host, port, prefix = _split(address, source)
     token = (current.user or {}).get("token")
     access = Access(
         server=address,
-        host=url.hostname,
+        host=host,
         port=port,
-        prefix=url.path.rstrip("/"),
+        prefix=prefix,
         ca=current.content(current.cluster, "certificate-authority", read),
         credential=_credential(current, read),
         token=token if isinstance(token, str) else "",
@@ -57,6 +51,26 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
     )
     _try(access, source)
     return access
+
+
+def anonymous_access(server: str, ca: bytes, *, is_unverified: bool = False) -> Access:
+    """Return what nobody in particular may do at a server; without `ca` the system's authorities are trusted."""
+    host, port, prefix = _split(server, "the API server's endpoint")
+    access = Access(server=server, host=host, port=port, prefix=prefix, ca=ca, is_unverified=is_unverified)
+    _try(access, server)
+    return access
+
+
+def _split(address: str, source: str) -> tuple[str, int, str]:
+    """Return host, port and path of an API server."""
+    url = urlsplit(address)
+    try:
+        port = url.port or 443
+    except ValueError:
+        port = 0
+    if url.scheme != "https" or not url.hostname or not port:
+        raise _bad(source, f"its server {address!r} is not an https:// address")
+    return url.hostname, port, url.path.rstrip("/")
 
 
 def _credential(current: CurrentContext, read: ReadFile) -> bytes:

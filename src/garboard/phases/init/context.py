@@ -84,6 +84,10 @@ class InitContext:
     kubeconfig_dir: str
     now: datetime
     uploads_certs: bool = False
+    certificate_key: str = field(default="", repr=False)  # what shared certificates are sealed with
+    shows_join_command: bool = False
+    prints_token: bool = True
+    prints_certificate_key: bool = True
     kubeconfig: str = ADMIN_CONF  # leads to the cluster that objects are put into
     cluster: ClusterView | None = None  # None if nobody shall be asked
     planned: frozenset[str] = field(default_factory=frozenset)  # files that earlier steps of the plan write
