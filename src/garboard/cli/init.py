@@ -10,7 +10,7 @@ from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.exam import NodeExam
 from garboard.cli.workflow.node import ignored_checks, node_host, node_patches, read_options, with_node_name
-from garboard.cli.workflow.running import carry_out, show_objects, show_plan
+from garboard.cli.workflow.running import carry_out, show_objects, show_plan, tell
 from garboard.cli.workflow.runtime import NodeRuntime
 from garboard.cli.workflow.world import NodeWorld, watcher
 from garboard.config import Loaded, Notes, ResolvedVersion, check_mixed_flags, init_from_flags
@@ -71,7 +71,7 @@ def run_init(asked: Asked) -> None:
         socket = config.node_registration.cri_socket
         world = NodeWorld(machine, cluster, socket)
         waits = watcher(world, endpoint=config.cluster.control_plane_endpoint)
-        carry_out(plan, machine, cluster, watcher=waits, runtime=NodeRuntime(socket))
+        carry_out(plan, machine, cluster, watcher=waits, runtime=NodeRuntime(socket, tell))
 
 
 def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:

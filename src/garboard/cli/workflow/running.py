@@ -11,6 +11,7 @@ from garboard.engine import (
     Executor,
     Hands,
     Issue,
+    PatchObject,
     Plan,
     PutObject,
     Runtime,
@@ -75,4 +76,6 @@ def carry_out(
 
 def _needs_kubeconfig(plan: Plan, path: str) -> bool:
     """Whether a kubeconfig must be there before the plan begins: objects are put, and no step makes it."""
-    return path not in paths_written(plan.steps) and any(isinstance(step.action, PutObject) for step in plan.steps)
+    return path not in paths_written(plan.steps) and any(
+        isinstance(step.action, PutObject | PatchObject) for step in plan.steps
+    )
