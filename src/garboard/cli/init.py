@@ -8,8 +8,9 @@ from pathlib import Path
 from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
+from garboard.cli.workflow.exam import NodeExam
 from garboard.cli.workflow.hands import RunSettings
-from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.node import ignored_checks, node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_objects, show_plan
 from garboard.config import Loaded, Notes, ResolvedVersion, check_mixed_flags, init_from_flags
 from garboard.host.facts import MachineFacts
@@ -59,6 +60,9 @@ def run_init(asked: Asked) -> None:
         shows_join_command=any(each.path == "show-join-command" for each in selected),
         prints_token=not flags.switch("skip-token-print"),
         prints_certificate_key=not flags.switch("skip-certificate-key-print"),
+        ignored_checks=ignored_checks(config.node_registration, flags),
+        exam=NodeExam(machine.manager),
+        is_only_shown=is_only_shown,
     )
     plan = plan_workflow(selected, context)
     if asked.flags.switch("print-manifest"):

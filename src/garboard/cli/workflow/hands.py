@@ -11,7 +11,7 @@ from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
 from garboard.cli.workflow.runtime import NodeRuntime
 from garboard.cli.workflow.telling import FileSealer, Screen, tell
 from garboard.cli.workflow.world import NodeWorld, watcher
-from garboard.engine import Eyes, Hands, Issue, Plan, PutObject, paths_written
+from garboard.engine import Eyes, Hands, Issue, PatchObject, Plan, PutObject, paths_written
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.issuing import KeyRequest, PkiIssuer
@@ -71,7 +71,7 @@ def crew_for(
             objects=reached,
             members=membership,
             turns=membership,
-            runtime=NodeRuntime(settings.cri_socket),
+            runtime=NodeRuntime(settings.cri_socket, tell),
             watcher=watcher(NodeWorld(machine, reached, settings.cri_socket), endpoint=settings.endpoint),
             narrator=Screen(machine),
             sealer=FileSealer(),
@@ -88,4 +88,4 @@ def _membership(
 
 
 def _puts_objects(plan: Plan) -> bool:
-    return any(isinstance(step.action, PutObject) for step in plan.steps)
+    return any(isinstance(step.action, PutObject | PatchObject) for step in plan.steps)
