@@ -44,7 +44,7 @@ class Process:
     def _read(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
-            self.lines.append(line.strip())  # noqa: PERF401
+            self.lines.append(line.strip())
 
     def at(self, word: str) -> float:
         found = self.line(word)
