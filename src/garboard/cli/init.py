@@ -1,5 +1,6 @@
 """`garboard init`: the first control-plane node, as a whole or phase by phase."""
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
-from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.exam import NodeExam
+from garboard.cli.workflow.node import ignored_checks, node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, show_objects, show_plan
+from garboard.cli.workflow.runtime import NodeRuntime
+from garboard.cli.workflow.world import NodeWorld, watcher
 from garboard.config import Loaded, Notes, ResolvedVersion, check_mixed_flags, init_from_flags
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
@@ -35,6 +39,7 @@ def run_init(asked: Asked) -> None:
     is_only_shown = any(map(asked.flags.switch, ("print-manifest", "dry-run"))) or config.dry_run
     local_server = f"https://{config.local_api_endpoint.host_port}"
     cluster = NodeCluster(machine, asked.flags.text("kubeconfig") or ADMIN_CONF, local_server)
+    flags = asked.flags
     context, warnings = observe_init(
         replace(loaded, config=config),
         host=node_host(machine),
@@ -47,13 +52,26 @@ def run_init(asked: Asked) -> None:
         cluster=None if is_only_shown else cluster,
     )
     show_warnings(warnings)
+    context = replace(
+        context,
+        certificate_key=config.certificate_key or os.urandom(32).hex(),
+        shows_join_command=any(each.path == "show-join-command" for each in selected),
+        prints_token=not flags.switch("skip-token-print"),
+        prints_certificate_key=not flags.switch("skip-certificate-key-print"),
+        ignored_checks=ignored_checks(config.node_registration, flags),
+        exam=NodeExam(machine.manager),
+        is_only_shown=is_only_shown,
+    )
     plan = plan_workflow(selected, context)
     if asked.flags.switch("print-manifest"):
         show_objects(plan)
     elif is_only_shown:
         show_plan(plan, asked.output)
     else:
-        carry_out(plan, machine, cluster)
+        socket = config.node_registration.cri_socket
+        world = NodeWorld(machine, cluster, socket)
+        waits = watcher(world, endpoint=config.cluster.control_plane_endpoint)
+        carry_out(plan, machine, cluster, watcher=waits, runtime=NodeRuntime(socket))
 
 
 def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:

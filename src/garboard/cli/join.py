@@ -9,15 +9,19 @@ from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.cluster import KUBELET_CONF, NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.doors import NodeDoors
-from garboard.cli.workflow.membership import EtcdPlace
-from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.exam import NodeExam
+from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
+from garboard.cli.workflow.node import ignored_checks, node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, show_plan, tell
+from garboard.cli.workflow.runtime import NodeRuntime
+from garboard.cli.workflow.world import NodeWorld, watcher
 from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
 from garboard.engine import Plan
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
 from garboard.model import DEFAULT_VERSION
+from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import JoinConfiguration
 from garboard.phases import Placed, plan_workflow, select
@@ -38,9 +42,16 @@ def run_join(asked: Asked) -> None:
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(JOIN, only=asked.only, skip=() if asked.only else skip)
     machine = NodeMachine(service_manager())
+    is_only_shown = asked.flags.switch("dry-run") or loaded.config.dry_run
     context = _observe(loaded.config, machine, selected, is_strict=asked.flags.switch("strict-patches"))
-    plan = plan_workflow(selected, context)
-    if asked.flags.switch("dry-run") or loaded.config.dry_run:
+    node = replace(
+        context.node,
+        exam=NodeExam(machine.manager),
+        ignored_checks=ignored_checks(loaded.config.node_registration, asked.flags),
+        is_only_shown=is_only_shown,
+    )
+    plan = plan_workflow(selected, replace(context, node=node))
+    if is_only_shown:
         show_plan(plan, asked.output)
     else:
         _carry_out(plan, context, machine)
@@ -70,13 +81,26 @@ def _observe(
 
 def _carry_out(plan: Plan, context: JoinContext, machine: NodeMachine) -> None:
     node, socket = context.node.config, context.config.node_registration.cri_socket
-    if context.config.control_plane is None:
-        carry_out(plan, machine, NodeCluster(machine, KUBELET_CONF, ""), cri_socket=socket)
-        return
-    data_dir = node.cluster.etcd.data_dir if isinstance(node.cluster.etcd, LocalEtcd) else ""
-    cluster = NodeCluster(machine, ADMIN_CONF, f"https://{node.local_api_endpoint.host_port}")
-    etcd = EtcdPlace(certificates_dir=node.cluster.certificates_dir, data_dir=data_dir)
-    carry_out(plan, machine, cluster, cri_socket=socket, etcd=etcd)
+    is_worker = context.config.control_plane is None
+    # A worker has no administrator's kubeconfig: what it may know of the cluster, its kubelet may.
+    local_server = f"https://{node.local_api_endpoint.host_port}"
+    cluster = NodeCluster(machine, KUBELET_CONF, "") if is_worker else NodeCluster(machine, ADMIN_CONF, local_server)
+    waits = watcher(NodeWorld(machine, cluster, socket), endpoint=node.cluster.control_plane_endpoint)
+    membership = NodeMembership(machine, _etcd_place(node.cluster), cluster.connect_shared, tell)
+    with membership.opened():
+        carry_out(
+            plan,
+            machine,
+            cluster,
+            watcher=membership.watching(waits),
+            runtime=NodeRuntime(socket),
+            membership=membership,
+        )
+
+
+def _etcd_place(cluster: ClusterConfiguration) -> EtcdPlace:
+    data_dir = cluster.etcd.data_dir if isinstance(cluster.etcd, LocalEtcd) else ""
+    return EtcdPlace(certificates_dir=cluster.certificates_dir, data_dir=data_dir)
 
 
 def _load(asked: Asked) -> Loaded[JoinConfiguration]:

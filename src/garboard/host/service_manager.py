@@ -19,6 +19,10 @@ class ServiceManager:
     stop_commands: tuple[tuple[str, ...], ...]
     status_command: tuple[str, ...]
     active_words: tuple[str, ...]  # what the status says of a service that runs, or soon will
+    exists_command: tuple[str, ...]
+    missing_words: tuple[str, ...]
+    enabled_command: tuple[str, ...]
+    is_enabled_listed: bool = False
 
     def start(self, service: str) -> None:
         """Start it with its newest settings; one that runs is started again."""
@@ -31,6 +35,24 @@ class ServiceManager:
 
     def is_active(self, service: str) -> bool:
         return any(word in self.state(service).split() for word in self.active_words)
+
+    def exists(self, service: str) -> bool:
+        """Say whether there is such a service at all."""
+        command = _for(service, self.exists_command)
+        try:
+            ended = processes.run(command, timeout_s=TIMEOUT_S, check=False)
+        except GarboardError:
+            return False
+        return not any(words in ended.stdout + ended.stderr for words in self.missing_words)
+
+    def is_enabled(self, service: str) -> bool:
+        """Say whether the service starts with the machine."""
+        try:
+            ended = processes.run(_for(service, self.enabled_command), timeout_s=TIMEOUT_S, check=False)
+        except GarboardError:
+            return False
+        # OpenRC lists every service, systemd answers for one by its status.
+        return service in ended.stdout if self.is_enabled_listed else ended.status == 0
 
     def state(self, service: str) -> str:
         """Return what it calls the state of a service, such as `active`; `unknown` if it says nothing."""
@@ -65,6 +87,9 @@ _SYSTEMD = ServiceManager(
     (("systemctl", "stop", "{}"),),
     ("systemctl", "is-active", "{}"),
     ("active", "activating"),
+    ("systemctl", "status", "{}"),
+    ("Loaded: not-found", "could not be found"),
+    ("systemctl", "is-enabled", "{}"),
 )
 _OPENRC = ServiceManager(
     "OpenRC",
@@ -72,6 +97,10 @@ _OPENRC = ServiceManager(
     (("rc-service", "{}", "stop"),),
     ("rc-service", "{}", "status"),
     ("started", "starting"),
+    ("rc-service", "{}", "status"),
+    ("does not exist",),
+    ("rc-update", "show", "default"),
+    is_enabled_listed=True,
 )
 
 

@@ -4,6 +4,7 @@ import http.client
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Self
@@ -14,6 +15,7 @@ from garboard.documents import Json
 from garboard.engine import DeleteObject, ObjectAction, PatchObject, PutObject
 from garboard.kube.access import Access
 from garboard.kube.errors import ObjectConflict, ObjectExists, ObjectInvalid, ObjectMissing, refusal, unreachable
+from garboard.kube.merging import united_content, unnamed_owners, with_owner_uid
 from garboard.kube.paths import Resource, resource
 
 TIMEOUT_S = 10.0
@@ -87,6 +89,7 @@ class KubeClient:
 
     def put(self, action: PutObject) -> None:
         """Create the object, or bring the existing one to what is asked for."""
+        action = self._owned(action)
         try:
             self.create(action)
         except ObjectExists:
@@ -102,8 +105,20 @@ class KubeClient:
         self._replace(action, action.content)
 
     def patch(self, action: PatchObject) -> None:
-        """Apply a strategic merge patch to an object that is there."""
-        self._ask("PATCH", _path(action), _told("patch", action), action.content, _STRATEGIC)
+        """Apply a strategic merge patch to an object that is there; lists of `united` keep what they hold."""
+        if not action.united:
+            return self._patch(action, action.content)
+        for attempt in range(1, _MAX_CONFLICTS + 1):
+            found = self._ask("GET", _path(action), _told("get", action))
+            try:
+                return self._patch(action, united_content(action, found))
+            except ObjectConflict:
+                if attempt == _MAX_CONFLICTS:
+                    raise
+        return None
+
+    def _patch(self, action: PatchObject, content: Json) -> None:
+        self._ask("PATCH", _path(action), _told("patch", action), content, _STRATEGIC)
 
     def delete(self, action: DeleteObject) -> None:
         """Delete an object; one that is not there is no failure."""
@@ -114,6 +129,15 @@ class KubeClient:
         """Delete an object as we know it; one that was changed since then is a conflict."""
         only: dict[str, Json] = {"preconditions": {"resourceVersion": resource_version}}
         self._ask("DELETE", _path(action), _told("delete", action), only)
+
+    def _owned(self, action: PutObject) -> PutObject:
+        """Return the action with the uid of every owner that is named without one."""
+        content = action.content
+        for reference in unnamed_owners(content):
+            kind, name = str(reference["kind"]), str(reference["name"])
+            found = self._ask("GET", resource(kind).object(action.namespace, name), f"get {kind} {name}")
+            content = with_owner_uid(content, reference, found)
+        return replace(action, content=content)
 
     def _update(self, action: PutObject) -> None:
         if action.keeps_other_data:

@@ -11,6 +11,7 @@ from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import BadDocument
 
 ReadFile: TypeAlias = Callable[[str], bytes | None]
+_EMBEDDED = ("client-certificate-data", "client-key-data")
 # What a cluster says of itself besides its CA.
 _CLUSTER_FIELDS = ("disable-compression", "insecure-skip-tls-verify", "proxy-url", "server", "tls-server-name")
 
@@ -114,6 +115,16 @@ class CurrentContext:
         clusters = _replaced(self.document, "clusters", "cluster", self.cluster, cluster)
         users = _replaced(self.document, "users", "user", self.user, user)
         document: Json = {**self.document, "clusters": clusters, "users": users}
+        return write_yaml(document).encode()
+
+    def with_rotating_certificate(self, user_name: str, pem: str) -> bytes:
+        """Return the file with certificate and key of a user in the file `pem`, instead of in itself."""
+        user = _named(self.document, "users", "user", user_name)
+        if user is None:
+            raise _bad(self.source, f"it does not contain authentication for user {user_name!r}")
+        kept = {key: value for key, value in user.items() if key not in _EMBEDDED}
+        new: dict[str, Json] = {**kept, "client-certificate": pem, "client-key": pem}
+        document: Json = {**self.document, "users": _replaced(self.document, "users", "user", user, new)}
         return write_yaml(document).encode()
 
     def _data(self, holder: dict[str, Json], key: str) -> bytes:

@@ -1,17 +1,27 @@
 """From a plan to its outcome: printed, or carried out on this machine."""
 
 import sys
-from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from garboard.cli.output import OutputFormat, write_data
 from garboard.cli.workflow.cluster import NodeCluster
-from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
-from garboard.cli.workflow.world import NodeWorld, watcher
+from garboard.cli.workflow.membership import NodeMembership
+from garboard.cli.workflow.telling import FileSealer, Screen
 from garboard.documents import write_yaml
-from garboard.engine import Executor, Hands, Issue, Plan, PutObject, paths_written, plan_as_json, plan_as_text
+from garboard.engine import (
+    Executor,
+    Hands,
+    Issue,
+    Plan,
+    PutObject,
+    Runtime,
+    Watcher,
+    paths_written,
+    plan_as_json,
+    plan_as_text,
+)
 from garboard.host.node_machine import NodeMachine
-from garboard.phases.issuing import PkiIssuer, PkiRequest
+from garboard.phases.issuing import KeyRequest, PkiIssuer
 from garboard.pki.keys import PooledKeys
 
 
@@ -38,27 +48,27 @@ def carry_out(
     machine: NodeMachine,
     cluster: NodeCluster | None = None,
     *,
-    cri_socket: str = "",
-    etcd: EtcdPlace | None = None,
+    watcher: Watcher | None = None,
+    runtime: Runtime | None = None,
+    membership: NodeMembership | None = None,
 ) -> None:
-    """Do the steps of the plan, and say on stderr what is being done; with `etcd`, its members can be changed."""
+    """Do the steps of the plan, and say on stderr what is being done."""
     for note in plan.notes:
         tell(f"[{note.phase}] {'warning: ' if note.is_warning else ''}{note.text}")
     requests = (step.action.request for step in plan.steps if isinstance(step.action, Issue))
-    with ExitStack() as stack:
-        algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, PkiRequest))
-        keys = stack.enter_context(PooledKeys(algorithms))
-        membership = None
-        if cluster and etcd:
-            membership = stack.enter_context(NodeMembership(machine, etcd, cluster.connect_shared, tell).opened())
+    with PooledKeys(each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest)) as keys:
+        issuer = PkiIssuer(machine.folder, keys, datetime.now(UTC))
         hands = Hands(
             files=machine,
             services=machine.manager,
-            issuer=PkiIssuer(machine.folder, keys, datetime.now(UTC)),
+            issuer=issuer,
             objects=cluster,
+            runtime=runtime,
+            watcher=watcher,
             members=membership,
             turns=membership,
-            watcher=watcher(NodeWorld(machine, cluster, cri_socket)) if cluster else None,
+            narrator=Screen(machine),
+            sealer=FileSealer(),
         )
         executor = Executor(hands, tell)
         executor.refuse(plan)
