@@ -9,8 +9,9 @@ from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.cluster import KUBELET_CONF
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.doors import NodeDoors
+from garboard.cli.workflow.exam import NodeExam
 from garboard.cli.workflow.hands import RunSettings
-from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.node import ignored_checks, node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_plan
 from garboard.cli.workflow.telling import tell
 from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
@@ -42,7 +43,13 @@ def run_join(asked: Asked) -> None:
     if not is_only_shown:
         refuse_open_run(machine)
     context = _observe(loaded.config, machine, selected, is_strict=asked.flags.switch("strict-patches"))
-    plan = plan_workflow(selected, context)
+    node = replace(
+        context.node,
+        exam=NodeExam(machine.manager),
+        ignored_checks=ignored_checks(loaded.config.node_registration, asked.flags),
+        is_only_shown=is_only_shown,
+    )
+    plan = plan_workflow(selected, replace(context, node=node))
     if is_only_shown:
         show_plan(plan, asked.output)
     else:
@@ -74,6 +81,7 @@ def _observe(
 def _settings(context: JoinContext) -> RunSettings:
     node, socket = context.node.config, context.config.node_registration.cri_socket
     if context.config.control_plane is None:
+        # A worker has no administrator's kubeconfig: what it may know of the cluster, its kubelet may.
         return RunSettings(kubeconfig=KUBELET_CONF, cri_socket=socket)
     return RunSettings(
         kubeconfig=ADMIN_CONF,
