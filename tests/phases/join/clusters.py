@@ -94,7 +94,7 @@ class MemoryCluster:
     def describe(self, *tokens: str) -> None:
         """Write cluster-info, signed with tokens."""
         ca = base64.b64encode(self.ca).decode()
-        cluster = {"name": "", "cluster": {"certificate-authority-data": ca, "server": self.server}}
+        cluster: Json = {"name": "", "cluster": {"certificate-authority-data": ca, "server": self.server}}
         text = write_yaml(
             {"apiVersion": "v1", "kind": "Config", "clusters": [cluster], "contexts": None, "users": None}
         )
