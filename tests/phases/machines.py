@@ -43,6 +43,11 @@ class MemoryMachine:
     def owner(self, path: str) -> tuple[int, int, int] | None:
         return self.owners.get(path)
 
+    def entries(self, path: str) -> tuple[str, ...]:
+        return tuple(
+            sorted({each[len(path) + 1 :].partition("/")[0] for each in self.files if each.startswith(f"{path}/")})
+        )
+
     def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
         self.owners[path] = (uid, gid, mode or 0)
 

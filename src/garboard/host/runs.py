@@ -67,7 +67,8 @@ class RunFolder:
 
     def drop_kept(self) -> None:
         with _told("remove", self.path / _KEPT):
-            shutil.rmtree(self.path / _KEPT, ignore_errors=False) if (self.path / _KEPT).exists() else None
+            if (self.path / _KEPT).exists():
+                shutil.rmtree(self.path / _KEPT)
 
     def remove(self) -> None:
         """Remove the run with all that it says."""
@@ -81,8 +82,8 @@ class RunFolder:
 class RunFolders:
     """All runs of this machine, below /var/lib/garboard unless another folder is given."""
 
-    def __init__(self, root: Path = STATE_DIR) -> None:
-        self.root = root
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or STATE_DIR
 
     def all(self) -> tuple[RunFolder, ...]:
         """Return every run, the oldest first: names begin with the time."""
