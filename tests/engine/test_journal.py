@@ -130,12 +130,16 @@ class NoIssuer(WishIssuer):
         raise AssertionError("issued again")
 
 
+class PromotingMember(OneMember):
+    def promote(self, action: PromoteMember) -> None:
+        return
+
+
 def test_outcome_of_a_finished_step_is_restored() -> None:
-    files, members = MemoryFiles(), OneMember()
+    files, members = MemoryFiles(), PromotingMember()
     add = AddMember(name="b", peer_url="https://192.0.2.2:2380", outcome="members")
     promote = PromoteMember(peer_url="https://192.0.2.2:2380", timeout_s=1)
     manifest = WriteFile(path="/etcd", content=b"<all>", mode=0o600, outcomes=(Outcome("<all>", "members"),))
-    members.promote = lambda _action: None  # type: ignore[method-assign]
     hands = Hands(files=files, members=members)
     run = carried_out(plan(add, promote, manifest), hands, Eyes(files=files))
     cut(run, 5)
@@ -143,6 +147,10 @@ def test_outcome_of_a_finished_step_is_restored() -> None:
     told = resumed(run, Hands(files=files, members=OneMember()))
     assert told == ["[phase-2] write /etcd (0600)"]
     assert files.read("/etcd") == b"a=https://192.0.2.1:2380,b=https://192.0.2.2:2380"
+
+
+TAKE = TakeTurn(name="turn", namespace="kube-system", holder="n", timeout_s=1)
+END = EndTurn(name="turn", namespace="kube-system", holder="n")
 
 
 class Queue:
@@ -158,9 +166,8 @@ class Queue:
 
 def test_turn_is_taken_again_unless_it_was_passed_on_and_a_learner_is_looked_for() -> None:
     files, turns, members = MemoryFiles(), Queue(), OneMember()
-    turn = {"name": "turn", "namespace": "kube-system", "holder": "n"}
     add = AddMember(name="b", peer_url="https://192.0.2.2:2380", outcome="members")
-    steps = plan(TakeTurn(**turn, timeout_s=1), add, FILE, EndTurn(**turn), SECRET)  # type: ignore[arg-type]
+    steps = plan(TAKE, add, FILE, END, SECRET)
     hands = Hands(files=files, turns=turns, members=members)
     run = carried_out(steps, hands, Eyes(files=files))
     data = run.data

@@ -27,7 +27,7 @@ from garboard.engine.action import Action
 from tests.engine.actions import FakeServices, MemoryFiles, WishIssuer, issue
 from tests.engine.runs import CODEC, MemoryRun, carried_out
 from tests.engine.test_execute import Cluster, OneMember
-from tests.engine.test_journal import Queue, cut
+from tests.engine.test_journal import TAKE, Queue, cut
 
 URL = "https://192.0.2.2:2380"
 ADD = AddMember(name="b", peer_url=URL, outcome="members")
@@ -92,11 +92,10 @@ def test_step_that_did_not_begin_is_not_undone() -> None:
 
 def test_member_goes_first_then_services_and_files_last() -> None:
     files, services, members = MemoryFiles({}, {"/etc": 0o755, "/var": 0o755}), FakeServices(), OneMember()
-    turn = {"name": "turn", "namespace": "kube-system", "holder": "n"}
     start = ControlService(service="kubelet", verb="start", fills=("/var/kubelet",), registers="n")
     hands = Hands(files=files, services=services, members=members, turns=Queue())
     eyes = Eyes(files=files, services=services)
-    steps = plan(write("/etc/a"), start, TakeTurn(**turn, timeout_s=1), ADD, write("/etc/etcd"))  # type: ignore[arg-type]
+    steps = plan(write("/etc/a"), start, TAKE, ADD, write("/etc/etcd"))
     run = carried_out(steps, hands, eyes, "elsewhere")
     files.files["/var/kubelet/state"] = (0o600, b"")
     files.folders["/var/kubelet"] = 0o755
@@ -137,8 +136,15 @@ class Objects(Cluster):
         return found if isinstance(found, dict) else None
 
 
-def put(name: str, content: Json, **more: bool) -> PutObject:
-    return PutObject(api_version="v1", kind="ConfigMap", name=name, namespace="kube-system", content=content, **more)
+def put(name: str, content: Json, *, is_shared: bool = False) -> PutObject:
+    return PutObject(
+        api_version="v1",
+        kind="ConfigMap",
+        name=name,
+        namespace="kube-system",
+        content=content,
+        keeps_other_data=is_shared,
+    )
 
 
 def test_objects_of_a_cluster_that_the_run_made_go_with_its_files() -> None:
@@ -163,7 +169,7 @@ def test_object_is_deleted_or_restored() -> None:
 def test_shared_object_loses_only_the_keys_of_the_run() -> None:
     files, cluster = MemoryFiles(), Objects()
     eyes, hands = Eyes(files=files, objects=cluster), Hands(files=files, objects=cluster)
-    run = carried_out(plan(put("shared", {"data": {"mine": "1"}}, keeps_other_data=True)), hands, eyes)
+    run = carried_out(plan(put("shared", {"data": {"mine": "1"}}, is_shared=True)), hands, eyes)
     cluster.objects["shared"] = {"data": {"mine": "1", "theirs": "2"}}
     (patch,) = undone(run, eyes)
     assert patch.content == {"data": {"mine": None}}  # type: ignore[union-attr]

@@ -43,11 +43,6 @@ class MemoryMachine:
     def owner(self, path: str) -> tuple[int, int, int] | None:
         return self.owners.get(path)
 
-    def entries(self, path: str) -> tuple[str, ...]:
-        return tuple(
-            sorted({each[len(path) + 1 :].partition("/")[0] for each in self.files if each.startswith(f"{path}/")})
-        )
-
     def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
         self.owners[path] = (uid, gid, mode or 0)
 
@@ -66,6 +61,10 @@ class MemoryMachine:
     def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
         self.files[path] = data
         self.modes.setdefault(path, new_mode)
+
+    def entries(self, path: str) -> tuple[str, ...]:
+        below = (each for each in (*self.files, *self.folders) if each.startswith(f"{path}/"))
+        return tuple(sorted({each[len(path) + 1 :].partition("/")[0] for each in below}))
 
     def remove(self, path: str) -> None:
         self.files.pop(path, None)

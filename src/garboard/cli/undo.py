@@ -2,7 +2,8 @@
 
 import click
 
-from garboard.cli.workflow.transactions import RunOptions, TimingsFormat, Transactions, tell
+from garboard.cli.workflow.telling import tell
+from garboard.cli.workflow.transactions import RunOptions, TimingsFormat, Transactions
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
 

@@ -103,17 +103,23 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """A placeholder in an object: the base64 of a file that an earlier step makes stands there in the end."""
+    """A placeholder in an object: the base64 of a file that an earlier step makes stands there in the end.
+
+    With a `key` the file is sealed with it first; one that is not needed and not there leaves nothing in its place.
+    """
 
     placeholder: str
     path: str
+    key: bytes = field(default=b"", repr=False)
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutObject:
     """An object of the API server as it shall be; `namespace` is empty for one of the whole cluster.
 
-    One that exists is replaced, or with `keeps_other_data` only gets the keys of `data` that are given here.
+    One that exists is replaced, or with `keeps_other_data` only gets the keys of `data` that are given here. An owner
+    that it names without a `uid` is there by then, and gives its own.
     """
 
     api_version: str
@@ -128,13 +134,17 @@ class PutObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchObject:
-    """A strategic merge patch of an object that is there by then."""
+    """A strategic merge patch of an object that is there by then.
+
+    `united` are paths of lists that the API server would replace: what is in them and not in the patch is kept.
+    """
 
     api_version: str
     kind: str
     name: str
     namespace: str = ""
     content: Json = field(repr=False)
+    united: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +174,15 @@ class ControlService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullImage:
-    """An image that the container runtime shall have; `is_always` pulls it even if it has it."""
+    """An image that the container runtime shall have; `is_always` pulls it even if it has it.
+
+    Those of `beside` are pulled at the same time. If it is not `is_needed`, a failure is told and the plan goes on.
+    """
 
     image: str
     is_always: bool = False
+    beside: tuple[str, ...] = ()
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,12 +216,17 @@ class RemoveMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeTurn:
-    """A Lease that only one node holds at a time: the others wait, and are told for whom."""
+    """A Lease that only one node holds at a time: the others wait, and are told for whom.
+
+    `peer_url` is that of the member that the holder adds: it is kept with the Lease, and a learner of it is removed by
+    whoever has the turn after a holder that died.
+    """
 
     name: str
     namespace: str
     holder: str
     timeout_s: float
+    peer_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +262,19 @@ class AwaitGate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """Something for the one who runs the plan to read and keep, such as the next command to type.
+
+    It may hold secrets, so a plan shows only what it is about. Each of `pins` stands for the fingerprints of the
+    certificates in a file, by which others know them.
+    """
+
+    about: str
+    text: str = field(repr=False)
+    pins: tuple[Filling, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
     """Something that has its place in the order but that nobody here can do; a plan with it is never begun."""
 
@@ -262,5 +295,6 @@ Action: TypeAlias = (
     | MemberAction
     | TurnAction
     | AwaitGate
+    | Tell
     | Unsupported
 )

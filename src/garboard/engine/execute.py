@@ -17,6 +17,7 @@ from garboard.engine.action import (
     EmptyFolder,
     EndTurn,
     FileAction,
+    Filling,
     Issue,
     MakeFolder,
     MemberAction,
@@ -29,6 +30,7 @@ from garboard.engine.action import (
     RemoveMember,
     RemoveSandboxes,
     TakeTurn,
+    Tell,
     Unmount,
     Unsupported,
     WriteFile,
@@ -188,6 +190,9 @@ class Executor:
             case AwaitGate():
                 assert hands.watcher is not None
                 hands.watcher.wait(action.gate)
+            case Tell():
+                assert hands.narrator is not None
+                hands.narrator.tell(action)
             case Unsupported():
                 raise AssertionError("refused before the first step")
             case _:
@@ -228,11 +233,20 @@ class Executor:
     def _filled(self, action: PutObject) -> PutObject:
         content = action.content
         for each in action.fillings:
-            data = self.hands.files.read(each.path)
-            if data is None:
-                raise PlanRefused(f"{each.path} has gone, and {action.kind} {action.name} needs it")
+            data = self._filling(each, action)
             content = _replaced(content, each.placeholder, base64.b64encode(data).decode())
         return replace(action, content=content, fillings=())
+
+    def _filling(self, filling: Filling, action: PutObject) -> bytes:
+        data = self.hands.files.read(filling.path)
+        if data is None:
+            if not filling.is_needed:
+                return b""
+            raise PlanRefused(f"{filling.path} has gone, and {action.kind} {action.name} needs it")
+        if not filling.key:
+            return data
+        assert self.hands.sealer is not None
+        return self.hands.sealer.seal(data, filling.key)
 
     def _issue(self, index: int, action: Issue) -> None:
         assert self.hands.issuer is not None

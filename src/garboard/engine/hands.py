@@ -21,6 +21,7 @@ from garboard.engine.action import (
     RemoveMember,
     RemoveSandboxes,
     TakeTurn,
+    Tell,
     Unsupported,
 )
 
@@ -129,6 +130,18 @@ class Watcher(Protocol):
         ...
 
 
+class Narrator(Protocol):
+    def tell(self, action: Tell) -> None:
+        """Show the text to the one who runs the plan, fingerprints in place of its pins."""
+        ...
+
+
+class Sealer(Protocol):
+    def seal(self, data: bytes, key: bytes) -> bytes:
+        """Encrypt a file so that only who has the key can read it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hands:
     """The interpreters that there are; a plan that needs one of the others is refused before it begins."""
@@ -141,6 +154,8 @@ class Hands:
     runtime: Runtime | None = None
     turns: Turns | None = None
     watcher: Watcher | None = None
+    narrator: Narrator | None = None
+    sealer: Sealer | None = None
 
     def missing(self, action: Action) -> str | None:
         """Say what nobody here can do, if the action needs that."""
@@ -152,6 +167,8 @@ class Hands:
                 needs = self.issuer, "issuing certificates"
             case ControlService():
                 needs = self.services, "controlling services"
+            case PutObject() if any(each.key for each in action.fillings) and self.sealer is None:
+                return "sealing files"
             case PutObject() | PatchObject() | DeleteObject():
                 needs = self.objects, "putting objects into the cluster"
             case AddMember() | PromoteMember() | RemoveMember():
@@ -162,6 +179,8 @@ class Hands:
                 needs = self.turns, "waiting for a turn"
             case AwaitGate():
                 needs = self.watcher, "waiting for a gate"
+            case Tell():
+                needs = self.narrator, "showing what to do next"
             case _:
                 pass
         return needs[1] if needs and needs[0] is None else None

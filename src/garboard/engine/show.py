@@ -24,6 +24,7 @@ from garboard.engine.action import (
     RemoveMember,
     RemoveSandboxes,
     TakeTurn,
+    Tell,
     Unmount,
     Unsupported,
     WriteFile,
@@ -87,7 +88,8 @@ def _action_document(action: Action) -> dict[str, Json]:
         case RemoveFile() | RemoveFolder() | EmptyFolder() | Unmount():
             return {"type": _KINDS[type(action)], "path": action.path}
         case PullImage():
-            return {"type": "pull-image", "image": action.image, "always": action.is_always}
+            beside: dict[str, Json] = {"beside": [*action.beside]} if action.beside else {}
+            return {"type": "pull-image", "image": action.image, **beside, "always": action.is_always}
         case AddMember():
             return {
                 "type": "add-member",
@@ -105,12 +107,17 @@ def _action_document(action: Action) -> dict[str, Json]:
             return {"type": "wait", "for": gate.name, "timeoutSeconds": gate.timeout_s, "looksAt": gate.describe()}
         case RemoveSandboxes():
             return {"type": "remove-sandboxes"}
+        case Tell():
+            return {"type": "tell", "about": action.about}
         case Unsupported():
             return {"type": "unsupported", "what": action.what}
 
 
 def _change_document(action: PatchObject | DeleteObject) -> dict[str, Json]:
-    patch: dict[str, Json] = {"patch": action.content} if isinstance(action, PatchObject) else {}
+    patch: dict[str, Json] = {}
+    if isinstance(action, PatchObject):
+        united: list[Json] = ["/".join(path) for path in action.united]
+        patch = {"patch": action.content, **({"united": united} if united else {})}
     return {
         "type": _KINDS[type(action)],
         "apiVersion": action.api_version,
@@ -163,7 +170,7 @@ def step_title(step: Step) -> str:
         case RemoveFile() | RemoveFolder() | EmptyFolder() | Unmount():
             return f"{_KINDS[type(action)].partition('-')[0]} {action.path}"
         case PullImage():
-            return f"pull {action.image}"
+            return f"pull {', '.join((action.image, *action.beside))}"
         case AddMember():
             return f"add etcd member {action.name} as a learner ({action.peer_url})"
         case PromoteMember() | RemoveMember():
@@ -176,6 +183,8 @@ def step_title(step: Step) -> str:
             return f"wait for {action.gate.name} (at most {action.gate.timeout_s:.0f} s)"
         case RemoveSandboxes():
             return "remove pod sandboxes"
+        case Tell():
+            return f"show {action.about}"
         case Unsupported():
             return f"not built yet: {action.what}"
 

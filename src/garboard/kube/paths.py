@@ -19,6 +19,11 @@ class Resource:
         place = f"/namespaces/{quote(namespace, safe='')}" if self.is_namespaced else ""
         return f"{self.root}{place}/{self.plural}"
 
+    @property
+    def everywhere(self) -> str:
+        """The path of all objects of the kind, of every namespace."""
+        return f"{self.root}/{self.plural}"
+
     def object(self, namespace: str, name: str) -> str:
         return f"{self.collection(namespace)}/{quote(name, safe='')}"
 

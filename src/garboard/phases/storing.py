@@ -1,7 +1,9 @@
 """What a journal keeps of phases: every kind of request and gate that a plan of theirs can hold."""
 
 from garboard.engine import Adapter, PlanCodec, Registered
-from garboard.phases.issuing import CertificateRequest, KubeconfigRequest, ServiceAccountRequest
+from garboard.phases.issuing import CertificateRequest, KubeconfigRequest, RotationRequest, ServiceAccountRequest
+from garboard.phases.join.etcd import EtcdHealthy
+from garboard.phases.waiting import gates
 from garboard.pki import CertSpec, KubeconfigSpec, PkiInputs, certificate
 from garboard.pki.kubeconfig_spec import KUBECONFIGS
 from garboard.pki.names import Endpoint
@@ -14,6 +16,13 @@ KEPT: tuple[Registered, ...] = (
     CertificateRequest,
     ServiceAccountRequest,
     KubeconfigRequest,
+    RotationRequest,
+    gates.KubeletHealthy,
+    gates.ComponentHealthy,
+    gates.ApiServerReady,
+    gates.NodeRegistered,
+    gates.KubeletBootstrapped,
+    EtcdHealthy,
     PkiInputs,
     Endpoint,
     KeyAlgorithm,

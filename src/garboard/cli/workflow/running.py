@@ -7,7 +7,8 @@ from garboard.cli.output import OutputFormat, write_data
 from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked
 from garboard.cli.workflow.hands import RunSettings, crew_for
-from garboard.cli.workflow.transactions import RunOptions, TimingsFormat, Transactions, can_journal, tell
+from garboard.cli.workflow.telling import tell
+from garboard.cli.workflow.transactions import RunOptions, TimingsFormat, Transactions, can_journal
 from garboard.documents import write_yaml
 from garboard.engine import Executor, Plan, PutObject, plan_as_json, plan_as_text
 from garboard.engine.runs import ClusterPlace
@@ -45,11 +46,12 @@ def refuse_open_run(machine: NodeMachine) -> None:
         Transactions(machine).refuse_open()
 
 
-def carry_out(plan: Plan, machine: NodeMachine, cluster: NodeCluster, options: RunOptions) -> None:
+def carry_out(
+    plan: Plan, machine: NodeMachine, settings: RunSettings, options: RunOptions, cluster: NodeCluster | None = None
+) -> None:
     """Do the steps of the plan, and say on stderr what is being done."""
     for note in plan.notes:
         tell(f"[{note.phase}] {'warning: ' if note.is_warning else ''}{note.text}")
-    settings = RunSettings(kubeconfig=cluster.kubeconfig, local_server=cluster.local_server)
     if plan.steps and can_journal():
         Transactions(machine).carry_out(plan, settings, options, cluster)
         return

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.hands import Crew, RunSettings, crew_for
 from garboard.cli.workflow.interrupting import Interruption
+from garboard.cli.workflow.telling import tell
 from garboard.engine import (
     Executor,
     Eyes,
@@ -39,11 +40,6 @@ TimingsFormat: TypeAlias = Literal["", "text", "json"]
 _REMEMBERED = 20
 # A single phase is short: whoever runs two at once need not hear of it.
 _WAIT_FOR_PHASE_S = 30.0
-
-
-def tell(line: str) -> None:
-    """Say something about the run on stderr."""
-    sys.stderr.write(f"{line}\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +86,7 @@ class Transactions:
                 error_class="run-open",
             )
 
-    def carry_out(self, plan: Plan, settings: RunSettings, options: RunOptions, cluster: NodeCluster) -> None:
+    def carry_out(self, plan: Plan, settings: RunSettings, options: RunOptions, cluster: NodeCluster | None) -> None:
         """Do the steps of a plan as one run."""
         header = RunHeader(
             run="",
