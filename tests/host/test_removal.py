@@ -52,4 +52,4 @@ def test_mounts_are_found_below_a_path_and_not_beside_it() -> None:
         "26 25 0:6 / /var/lib/kubelet/pods/a\\040b rw - tmpfs tmpfs rw",
         "27 24 0:7 / /var/lib/kubelet-other rw - tmpfs tmpfs rw",
     )
-    assert mounts_below("/var/lib/kubelet", "\n".join(lines)) == ("/var/lib/kubelet/pods/a b", "/var/lib/kubelet")
+    assert mounts_below("/var/lib/kubelet", "\n".join(lines)) == ("/var/lib/kubelet/pods/a b",)

@@ -45,7 +45,7 @@ class MachineFacts:
         return _global_address(addresses, _LOOPBACK, 4) or _global_address(addresses, _LOOPBACK, 6)
 
     def cri_sockets(self) -> Sequence[str]:
-        return tuple(url for url in KNOWN_CRI_SOCKETS if _is_listening(url.removeprefix("unix://")))
+        return tuple(url for url in KNOWN_CRI_SOCKETS if is_listening(url.removeprefix("unix://")))
 
     def new_token(self) -> str:
         letters = "".join(islice(_random_letters(), 22))
@@ -125,7 +125,8 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         data = data[(length + 3) & ~3 :]
 
 
-def _is_listening(path: str) -> bool:
+def is_listening(path: str) -> bool:
+    """Say whether somebody answers at a unix socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(2)
         try:

@@ -2,15 +2,20 @@
 
 import time
 from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
 
 from garboard.engine import PullImage
 from garboard.errors import GarboardError
+
+if TYPE_CHECKING:
+    from garboard.cri import CriClient, Sandbox
 
 _TRIES, _PAUSE_S = 5, 0.5
 
 
 class NodeRuntime:
-    """Pulls images; a connection is made for each, for most plans need none."""
+    """Pulls images and removes sandboxes; a connection is made for each, for most plans need none."""
 
     def __init__(self, socket: str) -> None:
         self.socket = socket
@@ -32,7 +37,34 @@ class NodeRuntime:
                     time.sleep(_PAUSE_S)
 
     def remove_sandboxes(self) -> None:
-        raise GarboardError("removing sandboxes belongs to reset")
+        """Stop and remove every sandbox; one that does not go is tried again, and named if it stays."""
+        from garboard.cri import CriClient
+
+        with closing(CriClient(self.socket)) as runtime:
+            for attempt in range(1, _TRIES + 1):
+                failures = [each for each in map(partial(_remove, runtime), runtime.list_sandboxes()) if each]
+                if not failures:
+                    return
+                if attempt < _TRIES:
+                    time.sleep(_PAUSE_S)
+        raise GarboardError(
+            f"{len(failures)} pod sandboxes could not be removed: {'; '.join(failures)}",
+            hint="look at the log of the container runtime, and try: crictl rmp -fa",
+            error_class="runtime-failed",
+        )
+
+
+def _remove(runtime: "CriClient", sandbox: "Sandbox") -> str:
+    """Stop and remove a sandbox; return what went wrong, or nothing."""
+    from garboard.cri import RuntimeCallFailed
+
+    try:
+        runtime.stop_sandbox(sandbox.id)
+        runtime.remove_sandbox(sandbox.id)
+    except RuntimeCallFailed as error:
+        of = sandbox.metadata
+        return f"{f'{of.namespace}/{of.name}' if of else sandbox.id}: {error.message}"
+    return ""
 
 
 def _failed(image: str, error: GarboardError) -> GarboardError:
