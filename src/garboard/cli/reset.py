@@ -17,7 +17,7 @@ from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, reset_fr
 from garboard.documents import read_yaml
 from garboard.engine import Plan
 from garboard.errors import GarboardError, NotReady
-from garboard.host.facts import MachineFacts, is_listening
+from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
 from garboard.manifests.kubelet import INSTANCE_CONFIG_FILE
@@ -51,7 +51,7 @@ def run_reset(asked: Asked) -> None:
         etcd=NodeEtcd(machine, cluster, config.certificates_dir),
         node_name=MachineFacts().hostname(),
         selected=names,
-        has_runtime=lambda socket: is_listening(socket.removeprefix("unix://")),
+        has_runtime=MachineFacts().has_listener,
     )
     plan = plan_workflow(selected, context)
     if config.dry_run:

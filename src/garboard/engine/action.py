@@ -178,10 +178,15 @@ class ControlService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullImage:
-    """An image that the container runtime shall have; `is_always` pulls it even if it has it."""
+    """An image that the container runtime shall have; `is_always` pulls it even if it has it.
+
+    Those of `beside` are pulled at the same time. If it is not `is_needed`, a failure is told and the plan goes on.
+    """
 
     image: str
     is_always: bool = False
+    beside: tuple[str, ...] = ()
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

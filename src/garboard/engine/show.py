@@ -90,7 +90,8 @@ def _action_document(action: Action) -> dict[str, Json]:
         case RemoveFile() | RemoveFolder() | EmptyFolder():
             return {"type": _KINDS[type(action)], "path": action.path}
         case PullImage():
-            return {"type": "pull-image", "image": action.image, "always": action.is_always}
+            beside: dict[str, Json] = {"beside": [*action.beside]} if action.beside else {}
+            return {"type": "pull-image", "image": action.image, **beside, "always": action.is_always}
         case AddMember():
             return {
                 "type": "add-member",
@@ -173,7 +174,7 @@ def step_title(step: Step) -> str:
         case RemoveFile() | RemoveFolder() | EmptyFolder():
             return f"{_KINDS[type(action)].partition('-')[0]} {action.path}"
         case PullImage():
-            return f"pull {action.image}"
+            return f"pull {', '.join((action.image, *action.beside))}"
         case AddMember():
             return f"add etcd member {action.name} as a learner ({action.peer_url})"
         case PromoteMember() | RemoveMember():

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from garboard.errors import GarboardError
+from garboard.host.root import at
 
 _MOUNTINFO = Path("/proc/self/mountinfo")
 # umount(2)
@@ -17,7 +18,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def remove_file(path: str | Path) -> None:
     """Remove a file or a link, and make that last; one that is not there is no failure."""
-    target = Path(path)
+    target = at(path, follows_last=False)
     try:
         target.unlink(missing_ok=True)
         _sync(target.parent)
@@ -29,7 +30,7 @@ def remove_file(path: str | Path) -> None:
 
 def remove_empty_folder(path: str | Path) -> None:
     """Remove a folder if nothing is in it; what is used or has gone stays as it is."""
-    target = Path(path)
+    target = at(path, follows_last=False)
     try:
         if target.is_dir() and not target.is_symlink() and not any(target.iterdir()):
             target.rmdir()
@@ -40,10 +41,10 @@ def remove_empty_folder(path: str | Path) -> None:
 
 def empty_folder(path: str | Path) -> None:
     """Remove all below a folder; links are removed and not followed, what is mounted there is left as it is."""
-    root = Path(path)
+    root = at(path)
     try:
         if root.is_dir():
-            _empty(root.resolve(), frozenset(mounts_below(root)))
+            _empty(root.resolve(), frozenset(mounts_below(path)))
             _sync(root)
     except FileNotFoundError:
         return
@@ -69,7 +70,7 @@ def _empty(folder: Path, mounted: frozenset[str]) -> bool:
 
 def mounts_below(path: str | Path, mountinfo: str | None = None) -> tuple[str, ...]:
     """Return what is mounted below `path`, wherever links lead to it, the last mount first."""
-    root = os.path.realpath(path)
+    root = os.path.realpath(at(path))
     text = _MOUNTINFO.read_text() if mountinfo is None else mountinfo
     points = (_unescaped(line.split()[4]) for line in text.splitlines())
     return tuple(reversed([point for point in points if point.startswith(f"{root.rstrip('/')}/")]))

@@ -13,7 +13,7 @@ from garboard.host.node_machine import NodeMachine
 from garboard.manifests import NodeHost
 from garboard.manifests.node import EXTRA_CA_DIRECTORIES
 from garboard.model.lifecycle import InitConfiguration, JoinConfiguration
-from garboard.patches import PatchFile
+from garboard.patches import NodeFacts, PatchFile
 from garboard.phases.flags import GivenFlags
 from garboard.phases.patching import NodePatches
 
@@ -30,9 +30,9 @@ def node_host(machine: NodeMachine) -> NodeHost:
     )
 
 
-def node_patches(directory: str | None, *, is_strict: bool) -> NodePatches:
-    """Return the patches of a directory, to be read when they are needed."""
-    return NodePatches(partial(_patch_files, directory), is_strict) if directory else NodePatches()
+def node_patches(directory: str | None, node: NodeFacts, *, is_strict: bool) -> NodePatches:
+    """Return the patches of a directory for this node, to be read when they are needed."""
+    return NodePatches(partial(_patch_files, directory), is_strict, node) if directory else NodePatches()
 
 
 def _patch_files(directory: str) -> list[PatchFile]:

@@ -1,6 +1,5 @@
 """What those see who wait on this machine: its files and services, its web servers, its API server, its containers."""
 
-import socket
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from garboard.documents import Json
 from garboard.engine import GateWatcher
-from garboard.errors import GarboardError
+from garboard.host.examination import resolve
 from garboard.host.files import read_tail
 from garboard.host.node_machine import NodeMachine
 from garboard.host.web import probe
@@ -74,11 +73,7 @@ class NodeWorld:
         return manager.log(service, lines) if manager else ()
 
     def resolve(self, host: str) -> Sequence[str]:
-        try:
-            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise GarboardError(error.strerror or str(error), error_class="unknown-host") from error
-        return list(dict.fromkeys(str(each[4][0]) for each in found))
+        return resolve(host)
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -19,8 +19,8 @@ from garboard.phases.init.objects import (
     plan_kubeadm_config,
     plan_kubelet_config,
 )
+from garboard.phases.init.preflight import plan_preflight
 from garboard.phases.init.static_pods import plan_component, plan_etcd
-from garboard.phases.unbuilt import not_built
 from garboard.phases.workflow import Phase
 from garboard.pki import CERTIFICATES, KUBECONFIGS, CertSpec, KubeconfigSpec
 
@@ -181,7 +181,7 @@ INIT: tuple[Phase[InitContext], ...] = (
     Phase(
         name="preflight",
         summary="Check that the machine is ready",
-        plan=not_built("the checks of the machine and pulling images"),
+        plan=plan_preflight,
         flags=(*_BASIC, "cri-socket", "ignore-preflight-errors", "image-repository"),
     ),
     CERTS,
