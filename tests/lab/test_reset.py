@@ -96,7 +96,7 @@ def test_killed_before_every_step_and_resumed_it_ends_as_if_nothing_had_happened
 ) -> None:
     rejoin(lab, "cp2")
     planned = json.loads(lab.exec("cp2", *garboard, "reset", "--dry-run", "-o", "json").stdout)["steps"]
-    command = ("reset", "--force")
+    command: tuple[str, ...] = ("reset", "--force")
     for index in range(len(planned)):
         with garboard_copy(KillPoint("begin", index)) as killed:
             assert lab.exec("cp2", *killed, *command, check=False).returncode != 0

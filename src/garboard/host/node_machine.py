@@ -13,7 +13,7 @@ from garboard.host.files import (
     write_file,
 )
 from garboard.host.folder import HostFolder
-from garboard.host.removal import empty_folder, mounts_below, remove_empty_folder, remove_file, unmount_below
+from garboard.host.removal import empty_folder, remove_empty_folder, remove_file, unmount_below
 from garboard.host.service_manager import ServiceManager
 
 
@@ -67,10 +67,6 @@ class NodeMachine:
 
     def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
         unmount_below(path, flags)
-
-    def mounts_below(self, path: str) -> tuple[str, ...]:
-        """Return what is mounted below a path, not what is mounted at it."""
-        return mounts_below(path)
 
     def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
         """Replace a file in one move; new ones get `new_mode`, their folders `folder_mode`, others keep their own."""
