@@ -159,11 +159,17 @@ class DeleteObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlService:
-    """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on."""
+    """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on.
+
+    `fills` are the folders that a service which starts will write to, and `registers` is the Node that it will make of
+    this machine, if there is none yet: whoever undoes the start has to take both away.
+    """
 
     service: str
     verb: ServiceVerb
     is_needed: bool = True
+    fills: tuple[str, ...] = ()
+    registers: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,12 +216,17 @@ class RemoveMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeTurn:
-    """A Lease that only one node holds at a time: the others wait, and are told for whom."""
+    """A Lease that only one node holds at a time: the others wait, and are told for whom.
+
+    `peer_url` is that of the member that the holder adds: it is kept with the Lease, and a learner of it is removed by
+    whoever has the turn after a holder that died.
+    """
 
     name: str
     namespace: str
     holder: str
     timeout_s: float
+    peer_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

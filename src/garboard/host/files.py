@@ -81,7 +81,7 @@ def read_if_there(path: str | Path) -> bytes | None:
 def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> None:
     """Put `data` at `path` in one move: a reader sees the old file or the new one, also after a power cut.
 
-    Without `mode` an existing file keeps its permissions and a new one gets those of the umask.
+    Without `mode` an existing file keeps its permissions and a new one gets those of the umask. The owner stays.
     """
     target = Path(path)
     try:
@@ -100,6 +100,7 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as handle:
+            _keep_owner(handle.fileno(), target)
             os.fchmod(handle.fileno(), _permissions(target) if mode is None else mode)
             handle.write(data)
             handle.flush()
@@ -114,6 +115,14 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _keep_owner(descriptor: int, target: Path) -> None:
+    """Give the new file to whom the old one belongs, as far as we may."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        found = target.stat()
+        if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(descriptor, found.st_uid, found.st_gid)
 
 
 def _permissions(target: Path) -> int:
@@ -176,6 +185,19 @@ def change_owner(path: str | Path, *, uid: int, gid: int, mode: int | None) -> N
             hint="only root may give files away",
             error_class="unwritable",
         ) from error
+
+
+def folder_entries(path: str | Path) -> tuple[str, ...]:
+    """Return the names in a folder, sorted; none where there is no folder that can be looked into."""
+    try:
+        return tuple(sorted(each.name for each in Path(path).iterdir()))
+    except _ERRORS:
+        return ()
+
+
+def paths_below(path: str | Path) -> tuple[str, ...]:
+    """Return the path of all that is below a folder; links are not followed."""
+    return tuple(sorted(map(str, Path(path).rglob("*"))))
 
 
 def list_tree(folder: str | Path) -> list[str]:

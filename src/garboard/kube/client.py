@@ -5,6 +5,8 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Self
 from urllib.parse import urlencode
 
@@ -29,6 +31,7 @@ class KubeClient:
 
     def __init__(self, access: Access, *, timeout_s: float = TIMEOUT_S) -> None:
         self.server = access.server
+        self.told_time: datetime | None = None  # what the server said the time was, when it answered last
         self._prefix = access.prefix
         self._headers = {"Accept": "application/json", "User-Agent": f"garboard/{__version__}"}
         if access.token:
@@ -97,6 +100,10 @@ class KubeClient:
                 raise
             self._update(action)
 
+    def replace(self, action: PutObject) -> None:
+        """Put the object over the one that is there; with a resourceVersion, only if nobody changed it in between."""
+        self._replace(action, action.content)
+
     def patch(self, action: PatchObject) -> None:
         """Apply a strategic merge patch to an object that is there; lists of `united` keep what they hold."""
         if not action.united:
@@ -117,6 +124,11 @@ class KubeClient:
         """Delete an object; one that is not there is no failure."""
         with suppress(ObjectMissing):
             self._ask("DELETE", _path(action), _told("delete", action))
+
+    def delete_version(self, action: DeleteObject, resource_version: str) -> None:
+        """Delete an object as we know it; one that was changed since then is a conflict."""
+        only: dict[str, Json] = {"preconditions": {"resourceVersion": resource_version}}
+        self._ask("DELETE", _path(action), _told("delete", action), only)
 
     def _owned(self, action: PutObject) -> PutObject:
         """Return the action with the uid of every owner that is named without one."""
@@ -169,10 +181,15 @@ class KubeClient:
         try:
             self._connection.request(method, path, body, headers)
             with self._connection.getresponse() as answer:
+                self._note_time(answer.headers.get("Date"))
                 return answer.status, answer.read(_MAX_BYTES), dict(answer.headers.items())
         except (http.client.HTTPException, OSError) as error:
             self._connection.close()
             raise unreachable(self.server, error) from error
+
+    def _note_time(self, text: str | None) -> None:
+        with suppress(ValueError, TypeError):
+            self.told_time = parsedate_to_datetime(text or "").replace(tzinfo=UTC)
 
 
 def _place(action: ObjectAction) -> Resource:

@@ -1,10 +1,9 @@
 """The static pods of a control-plane node, as documents and as files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from garboard.documents import marshal_yaml
 from garboard.manifests import api_server, etcd, manager_and_scheduler
-from garboard.manifests.etcd import EtcdMember
 from garboard.manifests.files import RenderedFile
 from garboard.manifests.node import ControlPlaneNode
 from garboard.manifests.patching import Patcher, unpatched
@@ -27,11 +26,11 @@ def control_plane_pod(name: str, node: ControlPlaneNode) -> StaticPod:
     return _finished(CONTROL_PLANE[name](node), node)
 
 
-def etcd_pod(node: ControlPlaneNode, members: Sequence[EtcdMember] = ()) -> StaticPod:
-    """Render the node's own etcd, before patches; `members` are those of the cluster that it joins, itself included."""
+def etcd_pod(node: ControlPlaneNode, initial_cluster: str = "") -> StaticPod:
+    """Render the node's own etcd, before patches; `initial_cluster` names the members of the cluster that it joins."""
     local = node.cluster.etcd
     assert isinstance(local, LocalEtcd), "an external etcd is somebody else's"
-    return _finished(etcd.etcd(node, local, members), node)
+    return _finished(etcd.etcd(node, local, initial_cluster), node)
 
 
 def static_pod_file(pod: StaticPod, patcher: Patcher = unpatched) -> RenderedFile:

@@ -134,6 +134,44 @@ class CurrentContext:
             raise _bad(self.source, f"its {key} is not base64") from None
 
 
+@dataclass(frozen=True, slots=True)
+class NamedCluster:
+    """A cluster of a kubeconfig with its CA embedded; `other_fields` are those that are neither server nor CA."""
+
+    name: str
+    server: str
+    ca: bytes
+    other_fields: dict[str, Json]
+
+
+def unnamed_or_current_cluster(document: Json, source: str, read: ReadFile = lambda _path: None) -> NamedCluster:
+    """Return the cluster without a name, as in cluster-info, else the one that the current context leads to."""
+    if not isinstance(document, dict):
+        raise _bad(source, "it is not a kubeconfig")
+    context = _named(document, "contexts", "context", _text(document.get("current-context"))) or {}
+    for name in ("", _text(context.get("cluster"))):
+        cluster = _named(document, "clusters", "cluster", name)
+        if cluster is not None:
+            flat = CurrentContext(document, cluster, None, source).flat_cluster(read)
+            ca = base64.b64decode(_text(flat.pop("certificate-authority-data", "")))
+            return NamedCluster(name, _text(flat.pop("server", "")), ca, flat)
+    raise _bad(source, "it has neither a cluster without a name nor one that its current context leads to")
+
+
+def user_of_current_context(document: dict[str, Json]) -> tuple[str, dict[str, Json] | None]:
+    """Return the name and the fields of the user that the current context names, if it names one that is there."""
+    context = _named(document, "contexts", "context", _text(document.get("current-context"))) or {}
+    name = _text(context.get("user"))
+    return name, _named(document, "users", "user", name)
+
+
+def embedded(holder: dict[str, Json], keys: tuple[str, ...], source: str, read: ReadFile) -> dict[str, Json]:
+    """Return a user with the content of the files that it names under `keys`."""
+    files = CurrentContext({}, {}, holder, source)
+    found = {f"{key}-data": _encode(data) for key in keys if (data := files.content(holder, key, read))}
+    return {**{key: value for key, value in holder.items() if key not in keys}, **found}
+
+
 def read_kubeconfig(data: bytes, source: str) -> CurrentContext:
     """Return what the current context of a kubeconfig leads to; a file without one is refused."""
     document = read_yaml(data, source=source)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _RIGHTS_WITHIN_S, _RIGHTS_INTERVAL_S = 10.0, 0.1
 _SUPER_ADMIN_CONF = "/etc/kubernetes/super-admin.conf"
+KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+# Until the kubelet has a certificate of its own, the node is to the cluster who it was when it joined.
+_STAND_INS = {KUBELET_CONF: "/etc/kubernetes/bootstrap-kubelet.conf"}
 
 
 class NodeCluster:
@@ -55,6 +58,15 @@ class NodeCluster:
 
     def delete(self, action: DeleteObject) -> None:
         self._writer.delete(action)
+
+    def connect_shared(self) -> "KubeClient":
+        """Open the server that the kubeconfig itself names: the one of the whole cluster, not of this node."""
+        from garboard.kube import KubeClient, read_access
+
+        data = self.machine.read(self.kubeconfig)
+        if data is None:
+            raise NotReady(f"{self.kubeconfig} does not exist", hint="run the phase that makes it first")
+        return KubeClient(read_access(data, self.kubeconfig, self.machine.read))
 
     def check(self) -> None:
         """Refuse a kubeconfig that cannot be used."""
@@ -113,6 +125,9 @@ class NodeCluster:
         from garboard.kube import KubeClient, read_access
 
         data = self.machine.read(path)
+        if data is None and path in _STAND_INS:
+            path = _STAND_INS[path]
+            data = self.machine.read(path)
         if data is None:
             raise NotReady(
                 f"{path} does not exist",
