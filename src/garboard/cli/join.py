@@ -9,17 +9,19 @@ from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.cluster import KUBELET_CONF
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.doors import NodeDoors
+from garboard.cli.workflow.exam import NodeExam
 from garboard.cli.workflow.hands import RunSettings
 from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_plan
 from garboard.cli.workflow.telling import tell
-from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
+from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, ignored_checks, join_from_flags
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
 from garboard.model import DEFAULT_VERSION
 from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import JoinConfiguration
+from garboard.patches import NodeFacts
 from garboard.phases import Placed, plan_workflow, select
 from garboard.phases.join import JOIN, WITHOUT_CLUSTER
 from garboard.phases.join.context import JoinContext, observe_join
@@ -42,7 +44,15 @@ def run_join(asked: Asked) -> None:
     if not is_only_shown:
         refuse_open_run(machine)
     context = _observe(loaded.config, machine, selected, is_strict=asked.flags.switch("strict-patches"))
-    plan = plan_workflow(selected, context)
+    node = replace(
+        context.node,
+        exam=NodeExam(machine.manager),
+        ignored_checks=ignored_checks(
+            asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
+        ),
+        is_only_shown=is_only_shown,
+    )
+    plan = plan_workflow(selected, replace(context, node=node))
     if is_only_shown:
         show_plan(plan, asked.output)
     else:
@@ -60,11 +70,13 @@ def _observe(
             MachineFacts(),
             downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
         )
+    role = "control-plane" if config.control_plane else "worker"
+    node = NodeFacts(config.node_registration.name, role)
     return observe_join(
         config,
         host=node_host(machine),
         machine=machine,
-        patches=node_patches(config.patches_directory, is_strict=is_strict),
+        patches=node_patches(config.patches_directory, node, is_strict=is_strict),
         now=datetime.now(UTC),
         cluster=cluster,
         discovered=discovered,
@@ -74,6 +86,7 @@ def _observe(
 def _settings(context: JoinContext) -> RunSettings:
     node, socket = context.node.config, context.config.node_registration.cri_socket
     if context.config.control_plane is None:
+        # A worker has no administrator's kubeconfig: what it may know of the cluster, its kubelet may.
         return RunSettings(kubeconfig=KUBELET_CONF, cri_socket=socket)
     return RunSettings(
         kubeconfig=ADMIN_CONF,

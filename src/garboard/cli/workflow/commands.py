@@ -1,5 +1,6 @@
 """Click commands from phases: one for each that is not hidden, with kubeadm's names, aliases and flags."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
@@ -157,6 +158,23 @@ def asked(only: str | None = None) -> Asked:
     return Asked(GivenFlags(values, frozenset(given)), argument, output, only)
 
 
+class GoInteger(click.ParamType[int]):
+    """An integer of 32 bits as Go's flags read it, also 0x1bb, 0b11 and the octal 010; its range is checked later."""
+
+    name = "integer"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        octal = re.fullmatch(r"([+-]?)0_?([0-7][0-7_]*)", text)
+        try:
+            number = int(f"{octal[1]}0o{octal[2]}" if octal else text, 0)
+        except ValueError:
+            self.fail(f"{text!r} is not a valid integer", param, ctx)
+        if not -(1 << 31) <= number < 1 << 31:
+            self.fail(f"{text!r} is out of range", param, ctx)
+        return number
+
+
 def _argument(name: str) -> click.Argument:
     return click.Argument([name.replace("-", "_")], required=False, metavar=f"[{name.upper()}]")
 
@@ -169,8 +187,7 @@ def _option(flag: Flag) -> click.Option:
     if flag.choices:
         return click.Option(declarations, type=click.Choice(flag.choices), **shared)  # type: ignore[arg-type]
     if flag.kind == "number":
-        number = click.IntRange(0, 65535)
-        return click.Option(declarations, type=number, default=flag.default, show_default=True, **shared)  # type: ignore[arg-type]
+        return click.Option(declarations, type=GoInteger(), default=flag.default, show_default=True, **shared)  # type: ignore[arg-type]
     if flag.kind in ("list", "map"):
         return click.Option(declarations, multiple=True, metavar=flag.metavar or "LIST", **shared)  # type: ignore[arg-type]
     return click.Option(

@@ -11,7 +11,7 @@ from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
 from garboard.cli.workflow.runtime import NodeRuntime
 from garboard.cli.workflow.telling import FileSealer, Screen, tell
 from garboard.cli.workflow.world import NodeWorld, watcher
-from garboard.engine import Eyes, Hands, Issue, PatchObject, Plan, PutObject, paths_written
+from garboard.engine import Eyes, Hands, Issue, PatchObject, Plan, PutObject, Watcher, paths_written
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.issuing import KeyRequest, PkiIssuer
@@ -64,6 +64,7 @@ def crew_for(
         algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
         keys = stack.enter_context(PooledKeys(algorithms))
         membership = stack.enter_context(_membership(machine, settings, reached)) if settings.changes_members else None
+        waits: Watcher = watcher(NodeWorld(machine, reached, settings.cri_socket), endpoint=settings.endpoint)
         hands = Hands(
             files=machine,
             services=machine.manager,
@@ -72,7 +73,7 @@ def crew_for(
             members=membership,
             turns=membership,
             runtime=NodeRuntime(settings.cri_socket, tell),
-            watcher=watcher(NodeWorld(machine, reached, settings.cri_socket), endpoint=settings.endpoint),
+            watcher=membership.watching(waits) if membership else waits,
             narrator=Screen(machine),
             sealer=FileSealer(),
         )

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from garboard.engine import AddMember, EndTurn, PromoteMember, RemoveMember, TakeTurn
+from garboard.engine import AddMember, EndTurn, Gate, PromoteMember, RemoveMember, TakeTurn, Watcher
 from garboard.errors import NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.model.go_paths import join_path
+from garboard.phases.join.etcd import EtcdHealthy
 
 if TYPE_CHECKING:
     from garboard.etcd import EtcdMembers
@@ -55,6 +56,15 @@ class NodeMembership:
     def remove(self, action: RemoveMember) -> None:
         self._members.remove(action)
 
+    def watching(self, other: Watcher) -> "EtcdWatcher":
+        """Return who waits for etcd as well as for all that `other` waits for."""
+        return EtcdWatcher(self, other)
+
+    def await_quorum(self, timeout_s: float) -> None:
+        from garboard.etcd import await_quorum
+
+        await_quorum(self._members.client, timeout_s=timeout_s)
+
     @contextmanager
     def opened(self) -> Iterator["NodeMembership"]:
         """Give up a turn that is still held when the run ends."""
@@ -93,3 +103,17 @@ class NodeMembership:
         if data is None:
             raise NotReady(f"there is no {path}, so etcd cannot be asked", hint="run the phase that makes it first")
         return data
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdWatcher:
+    """Waits for the health of etcd itself, and leaves every other gate to `other`."""
+
+    membership: NodeMembership
+    other: Watcher
+
+    def wait(self, gate: Gate) -> None:
+        if isinstance(gate, EtcdHealthy):
+            self.membership.await_quorum(gate.timeout_s)
+        else:
+            self.other.wait(gate)

@@ -48,7 +48,7 @@ class JoinContext:
 
     @property
     def kubelet_server(self) -> str:
-        """Whom the kubelet asks for its certificate: the API server beside it, where there is one and local mode is on."""
+        """Whom the kubelet asks for its certificate: the API server beside it, if there is one and local mode is on."""
         if self.config.control_plane is not None and self.is_kubelet_local_mode:
             return f"https://{self.config.control_plane.local_api_endpoint.host_port}"
         return self.discovered.server if self.discovered else ""

@@ -1,8 +1,10 @@
 """`join phase etcd-join`: this node's member of etcd, first as a learner, then with a vote; one node at a time."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from garboard.engine import AddMember, EndTurn, Note, Outcome, PromoteMember, Step, TakeTurn
+from garboard.documents import Json
+from garboard.engine import AddMember, AwaitGate, EndTurn, Note, Outcome, PromoteMember, Step, TakeTurn
 from garboard.manifests.etcd import PEER_PORT
 from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.model.addresses import join_host_port
@@ -15,6 +17,27 @@ INITIAL_CLUSTER = "initial-cluster"
 _PLACEHOLDER = "<members-of-etcd>"
 # Each of those before us may take as long as we may.
 _TURN_TIMEOUT_S = 1800.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtcdHealthy:
+    """More than half of the voting members of etcd answer, and have nothing to complain about."""
+
+    timeout_s: float
+
+    @property
+    def name(self) -> str:
+        return "a majority of healthy etcd members"
+
+    def describe(self) -> dict[str, Json]:
+        return {"members": "all that vote"}
+
+
+def plan_check_etcd(context: JoinContext) -> Iterator[Step | Note]:
+    """Plan to look at etcd before anything depends on it: a member more does not make a sick cluster better."""
+    if isinstance(context.joined.configuration.etcd, LocalEtcd):
+        gate = EtcdHealthy(timeout_s=context.config.timeouts.etcd_api_call.seconds)
+        yield Step(AwaitGate(gate=gate), "this node's member joins it")
 
 
 def plan_etcd_join(context: JoinContext) -> Iterator[Step | Note]:

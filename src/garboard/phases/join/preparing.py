@@ -9,9 +9,11 @@ from garboard.model.component import LocalEtcd
 from garboard.phases.deciding import steps_for
 from garboard.phases.init.certs import plan_service_account
 from garboard.phases.init.kubeconfig import plan_kubeconfig
+from garboard.phases.init.preflight import notes_of, verdict_of
 from garboard.phases.init.static_pods import plan_component
 from garboard.phases.issuing import CertificateRequest
 from garboard.phases.join.context import JoinContext, shared_path
+from garboard.phases.preflight import Check, control_plane_checks, join_checks, plan_images
 from garboard.pki import KUBECONFIGS, certificate
 from garboard.pki.decide import decide_for_join
 from garboard.pki.store import SECRET_MODE
@@ -22,12 +24,34 @@ _SHARED_PAIRS = ("ca", "front-proxy-ca", "etcd/ca")
 
 
 def plan_preflight(context: JoinContext) -> Iterator[Step | Note]:
-    """Refuse what could not become what it should; say which cluster it is."""
-    cluster = context.joined
+    """Refuse a machine or a cluster that is not ready, and plan to pull images; say which cluster it is."""
+    cluster, node = context.joined, context.node
     yield Note(f"joining the cluster at {context.found.server}, Kubernetes {cluster.configuration.kubernetes_version}")
     yield from (Note(text, is_warning=True) for text in (*context.found.warnings, *cluster.warnings))
+    if node.exam is not None:
+        verdict = verdict_of(_checks(context), node.exam, node.ignored_checks)
+        if not node.is_only_shown:
+            verdict.refuse()
+        yield from notes_of(verdict)
     if context.config.control_plane is not None:
         _refuse_unshared(context)
+        if node.exam is not None:
+            yield from plan_images(
+                cluster.configuration, context.config.node_registration, node.exam, node.ignored_checks
+            )
+
+
+def _checks(context: JoinContext) -> Iterator[Check]:
+    config, cluster = context.config, context.joined.configuration
+    yield from join_checks(config, cluster.facts)
+    if config.control_plane is not None:
+        yield from control_plane_checks(
+            cluster,
+            config.control_plane.local_api_endpoint,
+            config.node_registration,
+            is_joining=True,
+            downloads_certs=bool(config.control_plane.certificate_key),
+        )
 
 
 def _refuse_unshared(context: JoinContext) -> None:

@@ -7,7 +7,7 @@ control-plane-join, as it was before; each phase's `run_if` decides.
 """
 
 from garboard.phases.join.context import JoinContext
-from garboard.phases.join.etcd import plan_etcd_join
+from garboard.phases.join.etcd import plan_check_etcd, plan_etcd_join
 from garboard.phases.join.kubelet import plan_kubelet_start, plan_wait_bootstrap
 from garboard.phases.join.preparing import (
     plan_certs,
@@ -16,8 +16,7 @@ from garboard.phases.join.preparing import (
     plan_kubeconfigs,
     plan_preflight,
 )
-from garboard.phases.join.waiting import plan_wait_control_plane
-from garboard.phases.unbuilt import not_built
+from garboard.phases.join.waiting import plan_mark, plan_wait_control_plane
 from garboard.phases.workflow import Phase
 
 _BASIC = ("config", "dry-run")
@@ -115,7 +114,7 @@ CONTROL_PLANE_JOIN: Phase[JoinContext] = Phase(
         Phase(
             name="mark-control-plane",
             summary="Label and taint the control-plane node",
-            plan=not_built("changing the Node object"),
+            plan=plan_mark,
             run_if=is_control_plane,
             flags=(*_BASIC, "control-plane", "node-name"),
         ),
@@ -137,7 +136,7 @@ JOIN: tuple[Phase[JoinContext], ...] = (
     Phase(
         name="check-etcd",
         summary="Check the health of etcd",
-        plan=not_built("asking etcd for its health"),
+        plan=plan_check_etcd,
         run_if=is_control_plane,
         is_hidden=True,
     ),

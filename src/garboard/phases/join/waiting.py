@@ -1,12 +1,16 @@
-"""`join phase wait-control-plane`: the components of this node answer."""
+"""`join phase control-plane-join mark-control-plane` and `wait-control-plane`: the node as a control plane at work."""
 
 from collections.abc import Iterator
 
-from garboard.engine import AwaitGate, Note, Step
+from garboard.engine import Note, Step
+from garboard.phases.control_plane import mark_control_plane, wait_for_control_plane
 from garboard.phases.join.context import JoinContext
-from garboard.phases.waiting import control_plane_gates
+
+
+def plan_mark(context: JoinContext) -> Iterator[Step | Note]:
+    config = context.config
+    yield from mark_control_plane(context.node_name, config.node_registration.taints or (), config.timeouts)
 
 
 def plan_wait_control_plane(context: JoinContext) -> Iterator[Step | Note]:
-    for gate in control_plane_gates(context.config.timeouts):
-        yield Step(AwaitGate(gate=gate), "a control plane that does not answer is none")
+    yield from wait_for_control_plane(context.config.timeouts)
