@@ -78,7 +78,7 @@ class EtcdCluster:
                 ("client-cert-auth", "true"),
             )
         ]  # fmt: skip
-        command = [
+        command: list[str | Path] = [
             self.program, f"--name={name}", f"--data-dir={member.folder / 'data'}", *tls,
             f"--listen-client-urls={member.client_url}", f"--advertise-client-urls={member.client_url}",
             f"--listen-peer-urls={member.peer_url}", f"--initial-advertise-peer-urls={member.peer_url}",

@@ -57,7 +57,9 @@ def test_waiting_ends(answer: Any, error: type[Exception]) -> None:
 
 
 def test_manifest_tells_the_client_urls() -> None:
-    manifest = {"spec": {"containers": [{"command": ["etcd", "--advertise-client-urls=https://10.0.0.1:2379", "--x"]}]}}
+    manifest: Json = {
+        "spec": {"containers": [{"command": ["etcd", "--advertise-client-urls=https://10.0.0.1:2379", "--x"]}]}
+    }
     assert client_urls_of_manifest(manifest) == ("https://10.0.0.1:2379",)
     assert client_urls_of_manifest({"spec": {"containers": [None, {"command": 5}]}}) == ()
     assert client_urls_of_manifest(None) == ()

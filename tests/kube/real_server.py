@@ -22,11 +22,11 @@ def real_api_server(binaries: Binaries, version: str, folder: Path) -> Iterator[
     subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
     (folder / "tokens.csv").write_text(f'{TOKEN},admin,1,"system:masters"\n')
     url = f"http://127.0.0.1:{client}"
-    etcd = [
+    etcd: list[str | Path] = [
         binaries.locate_for("etcd", version), f"--data-dir={folder / 'data'}", f"--listen-client-urls={url}",
         f"--advertise-client-urls={url}", f"--listen-peer-urls=http://127.0.0.1:{peer}", "--unsafe-no-fsync",
     ]  # fmt: skip
-    server = [
+    server: list[str | Path] = [
         binaries.locate("kube-apiserver", version), f"--etcd-servers={url}", f"--secure-port={port}",
         "--bind-address=127.0.0.1", "--advertise-address=192.0.2.1", f"--cert-dir={folder / 'certs'}",
         "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc",

@@ -62,6 +62,10 @@ class MemoryMachine:
         self.files[path] = data
         self.modes.setdefault(path, new_mode)
 
+    def entries(self, path: str) -> tuple[str, ...]:
+        below = (each for each in (*self.files, *self.folders) if each.startswith(f"{path}/"))
+        return tuple(sorted({each[len(path) + 1 :].partition("/")[0] for each in below}))
+
     def remove(self, path: str) -> None:
         self.files.pop(path, None)
 

@@ -6,24 +6,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from garboard.cli.config.inputs import open_config, show_warnings
-from garboard.cli.workflow.cluster import KUBELET_CONF, NodeCluster
+from garboard.cli.workflow.cluster import KUBELET_CONF
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.doors import NodeDoors
 from garboard.cli.workflow.exam import NodeExam
-from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
-from garboard.cli.workflow.node import ignored_checks, node_host, node_patches, read_options, with_node_name
-from garboard.cli.workflow.running import carry_out, show_plan, tell
-from garboard.cli.workflow.runtime import NodeRuntime
-from garboard.cli.workflow.world import NodeWorld, watcher
-from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
-from garboard.engine import Plan
+from garboard.cli.workflow.hands import RunSettings
+from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_plan
+from garboard.cli.workflow.telling import tell
+from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, ignored_checks, join_from_flags
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
 from garboard.model import DEFAULT_VERSION
-from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import JoinConfiguration
+from garboard.patches import NodeFacts
 from garboard.phases import Placed, plan_workflow, select
 from garboard.phases.join import JOIN, WITHOUT_CLUSTER
 from garboard.phases.join.context import JoinContext, observe_join
@@ -43,18 +41,22 @@ def run_join(asked: Asked) -> None:
     selected = select(JOIN, only=asked.only, skip=() if asked.only else skip)
     machine = NodeMachine(service_manager())
     is_only_shown = asked.flags.switch("dry-run") or loaded.config.dry_run
+    if not is_only_shown:
+        refuse_open_run(machine)
     context = _observe(loaded.config, machine, selected, is_strict=asked.flags.switch("strict-patches"))
     node = replace(
         context.node,
         exam=NodeExam(machine.manager),
-        ignored_checks=ignored_checks(loaded.config.node_registration, asked.flags),
+        ignored_checks=ignored_checks(
+            asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
+        ),
         is_only_shown=is_only_shown,
     )
     plan = plan_workflow(selected, replace(context, node=node))
     if is_only_shown:
         show_plan(plan, asked.output)
     else:
-        _carry_out(plan, context, machine)
+        carry_out(plan, machine, _settings(context), run_options("join", asked, "elsewhere"))
 
 
 def _observe(
@@ -68,39 +70,33 @@ def _observe(
             MachineFacts(),
             downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
         )
+    role = "control-plane" if config.control_plane else "worker"
+    node = NodeFacts(config.node_registration.name, role)
     return observe_join(
         config,
         host=node_host(machine),
         machine=machine,
-        patches=node_patches(config.patches_directory, is_strict=is_strict),
+        patches=node_patches(config.patches_directory, node, is_strict=is_strict),
         now=datetime.now(UTC),
         cluster=cluster,
         discovered=discovered,
     )
 
 
-def _carry_out(plan: Plan, context: JoinContext, machine: NodeMachine) -> None:
+def _settings(context: JoinContext) -> RunSettings:
     node, socket = context.node.config, context.config.node_registration.cri_socket
-    is_worker = context.config.control_plane is None
-    # A worker has no administrator's kubeconfig: what it may know of the cluster, its kubelet may.
-    local_server = f"https://{node.local_api_endpoint.host_port}"
-    cluster = NodeCluster(machine, KUBELET_CONF, "") if is_worker else NodeCluster(machine, ADMIN_CONF, local_server)
-    waits = watcher(NodeWorld(machine, cluster, socket), endpoint=node.cluster.control_plane_endpoint)
-    membership = NodeMembership(machine, _etcd_place(node.cluster), cluster.connect_shared, tell)
-    with membership.opened():
-        carry_out(
-            plan,
-            machine,
-            cluster,
-            watcher=membership.watching(waits),
-            runtime=NodeRuntime(socket),
-            membership=membership,
-        )
-
-
-def _etcd_place(cluster: ClusterConfiguration) -> EtcdPlace:
-    data_dir = cluster.etcd.data_dir if isinstance(cluster.etcd, LocalEtcd) else ""
-    return EtcdPlace(certificates_dir=cluster.certificates_dir, data_dir=data_dir)
+    if context.config.control_plane is None:
+        # A worker has no administrator's kubeconfig: what it may know of the cluster, its kubelet may.
+        return RunSettings(kubeconfig=KUBELET_CONF, cri_socket=socket)
+    return RunSettings(
+        kubeconfig=ADMIN_CONF,
+        local_server=f"https://{node.local_api_endpoint.host_port}",
+        cri_socket=socket,
+        endpoint=node.cluster.control_plane_endpoint,
+        certificates_dir=node.cluster.certificates_dir,
+        etcd_data_dir=node.cluster.etcd.data_dir if isinstance(node.cluster.etcd, LocalEtcd) else "",
+        changes_members="yes",
+    )
 
 
 def _load(asked: Asked) -> Loaded[JoinConfiguration]:

@@ -37,6 +37,7 @@ from garboard.engine.action import (
     Unsupported,
     WriteFile,
 )
+from garboard.engine.before import Eyes
 from garboard.engine.execute import Executor, PlanRefused, Recorder
 from garboard.engine.gate import CLOCK, Clock, Evidence, GateFailed, GateWatcher, Look, wait_until_open
 from garboard.engine.hands import (
@@ -52,12 +53,17 @@ from garboard.engine.hands import (
     Turns,
     Watcher,
 )
+from garboard.engine.journal import Journal
 from garboard.engine.plan import Note, Plan, Step, paths_written
+from garboard.engine.runs import Progress, RunHeader, RunRecord, RunStore, read_run
 from garboard.engine.show import plan_as_json, plan_as_text, step_title
+from garboard.engine.storing import Adapter, PlanCodec, Registered
+from garboard.engine.undo import UndoRefused, is_undoable, plan_undo
 
 __all__ = [
     "CLOCK",
     "Action",
+    "Adapter",
     "AddMember",
     "AwaitGate",
     "ChangeOwner",
@@ -68,6 +74,7 @@ __all__ = [
     "EndTurn",
     "Evidence",
     "Executor",
+    "Eyes",
     "FileAction",
     "FileWriter",
     "Filling",
@@ -79,6 +86,7 @@ __all__ = [
     "IssueRequest",
     "IssuedFile",
     "Issuer",
+    "Journal",
     "Look",
     "MakeFolder",
     "MemberAction",
@@ -90,15 +98,21 @@ __all__ = [
     "Outcome",
     "PatchObject",
     "Plan",
+    "PlanCodec",
     "PlanRefused",
+    "Progress",
     "PromoteMember",
     "PullImage",
     "PutObject",
     "Recorder",
+    "Registered",
     "RemoveFile",
     "RemoveFolder",
     "RemoveMember",
     "RemoveSandboxes",
+    "RunHeader",
+    "RunRecord",
+    "RunStore",
     "Runtime",
     "Sealer",
     "ServiceControl",
@@ -106,13 +120,17 @@ __all__ = [
     "TakeTurn",
     "Tell",
     "Turns",
+    "UndoRefused",
     "Unmount",
     "Unsupported",
     "Watcher",
     "WriteFile",
+    "is_undoable",
     "paths_written",
     "plan_as_json",
     "plan_as_text",
+    "plan_undo",
+    "read_run",
     "step_title",
     "wait_until_open",
 ]

@@ -159,11 +159,17 @@ class DeleteObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlService:
-    """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on."""
+    """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on.
+
+    `fills` are the folders that a service which starts will write to, and `registers` is the Node that it will make of
+    this machine, if there is none yet: whoever undoes the start has to take both away.
+    """
 
     service: str
     verb: ServiceVerb
     is_needed: bool = True
+    fills: tuple[str, ...] = ()
+    registers: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

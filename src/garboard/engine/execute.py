@@ -1,12 +1,14 @@
 """Carrying a plan out: every action by its interpreter, in order, with somebody told before and after each step."""
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from garboard.documents import Json
 from garboard.engine.action import (
+    Action,
     AddMember,
     AwaitGate,
     ChangeOwner,
@@ -33,8 +35,10 @@ from garboard.engine.action import (
     Unsupported,
     WriteFile,
 )
+from garboard.engine.before import Before, digest_of, temporaries
 from garboard.engine.hands import Hands
-from garboard.engine.plan import Plan, Step
+from garboard.engine.plan import Plan, Step, written_by
+from garboard.engine.runs import NO_PROGRESS, Progress
 from garboard.engine.show import step_title
 from garboard.errors import GarboardError
 
@@ -50,7 +54,11 @@ class Recorder(Protocol):
 
     def begin(self, index: int, step: Step) -> None: ...
 
-    def end(self, index: int, step: Step) -> None: ...
+    def learned(self, index: int, facts: Mapping[str, str]) -> None:
+        """Take note of what came up in the middle of a step, in case it does not come to its end."""
+        ...
+
+    def end(self, index: int, step: Step, outcomes: Mapping[str, str]) -> None: ...
 
 
 class NoRecord:
@@ -59,7 +67,10 @@ class NoRecord:
     def begin(self, index: int, step: Step) -> None:
         return
 
-    def end(self, index: int, step: Step) -> None:
+    def learned(self, index: int, facts: Mapping[str, str]) -> None:
+        return
+
+    def end(self, index: int, step: Step, outcomes: Mapping[str, str]) -> None:
         return
 
 
@@ -70,23 +81,68 @@ def _silent(_line: str, /) -> None:
     return
 
 
+@contextmanager
+def _unguarded(_step: Step) -> Iterator[None]:
+    yield
+
+
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """Does the steps of a plan. `report` is told one line for each, and every failure that does not stop the plan."""
+    """Does the steps of a plan. `report` is told one line for each, and every failure that does not stop the plan.
+
+    `around` holds each step: who wants to stop between two steps, or to know how long they take, stands there.
+    """
 
     hands: Hands
     report: Callable[[str], None] = _silent
     recorder: Recorder = NO_RECORD
+    around: Callable[[Step], AbstractContextManager[None]] = _unguarded
 
-    def execute(self, plan: Plan) -> None:
-        """Do every step; the first failure ends it, and says in which phase."""
+    def execute(self, plan: Plan, progress: Progress = NO_PROGRESS) -> None:
+        """Do every step that is not finished; the first failure ends it, and says in which phase."""
         self.refuse(plan)
         outcomes: dict[str, str] = {}
         for index, step in enumerate(plan.steps):
-            self.report(f"[{step.phase}] {step_title(step)}")
-            self.recorder.begin(index, step)
-            self._do(step, outcomes)
-            self.recorder.end(index, step)
+            if index in progress.finished and not has_lapsed(index, plan, progress):
+                outcomes.update(progress.finished[index])
+                continue
+            with self.around(step):
+                self.report(f"[{step.phase}] {step_title(step)}")
+                self.recorder.begin(index, step)
+                made = self._take_up(index, step, outcomes, progress)
+                self.recorder.end(index, step, made)
+                outcomes.update(made)
+
+    def _take_up(self, index: int, step: Step, outcomes: Mapping[str, str], progress: Progress) -> Mapping[str, str]:
+        """Do a step, unless it had begun before and is already so; return what it found out."""
+        if index in progress.begun:
+            self._sweep(step.action, progress.begun[index])
+            if self._is_so(step.action, outcomes, progress.facts.get(index, {})):
+                return {}
+        return self._do(index, step, outcomes)
+
+    def _sweep(self, action: Action, before: Before) -> None:
+        """Remove what a killed write left beside its file."""
+        for path in written_by(action):
+            for each in temporaries(path, self.hands.files):
+                if each not in before.temporaries:
+                    self.hands.files.remove(each)
+
+    def _is_so(self, action: Action, outcomes: Mapping[str, str], facts: Mapping[str, str]) -> bool:
+        """Say whether a step that was cut short has done its work. What is not known here is harmless to repeat."""
+        files = self.hands.files
+        match action:
+            case WriteFile():
+                return files.read(action.path) == _with_outcomes(action, outcomes)
+            case Issue():
+                # Exactly the bytes that were issued, all of them: a key never stands beside another's certificate.
+                found = {file.path: files.read(file.path) for file in action.files}
+                digests = {path: digest_of(data) for path, data in found.items() if data is not None}
+                return bool(facts) and digests == facts
+            case ControlService(verb="start"):
+                return self.hands.services is not None and self.hands.services.is_active(action.service)
+            case _:
+                return False
 
     def refuse(self, plan: Plan) -> None:
         """Raise if the plan holds anything that cannot be done here."""
@@ -101,11 +157,11 @@ class Executor:
                 hint=f"nothing was changed; run other phases alone, or leave these out with --skip-phases {skips}",
             )
 
-    def _do(self, step: Step, outcomes: dict[str, str]) -> None:
+    def _do(self, index: int, step: Step, outcomes: Mapping[str, str]) -> Mapping[str, str]:
         action, hands = step.action, self.hands
         match action:
             case Issue():
-                self._issue(action)
+                self._issue(index, action)
             case PutObject():
                 assert hands.objects is not None
                 hands.objects.put(self._filled(action))
@@ -118,7 +174,7 @@ class Executor:
             case ControlService():
                 self._control(step.phase, action)
             case AddMember() | PromoteMember() | RemoveMember():
-                self._change_members(action, outcomes)
+                return self._change_members(action)
             case PullImage():
                 assert hands.runtime is not None
                 hands.runtime.pull(action)
@@ -141,6 +197,7 @@ class Executor:
                 raise AssertionError("refused before the first step")
             case _:
                 self._change_files(action, outcomes)
+        return {}
 
     def _change_files(self, action: FileAction, outcomes: Mapping[str, str]) -> None:
         files = self.hands.files
@@ -161,16 +218,17 @@ class Executor:
             case ChangeOwner():
                 files.change_owner(action.path, uid=action.uid, gid=action.gid, mode=action.mode)
 
-    def _change_members(self, action: MemberAction, outcomes: dict[str, str]) -> None:
+    def _change_members(self, action: MemberAction) -> Mapping[str, str]:
         members = self.hands.members
         assert members is not None
         match action:
             case AddMember():
-                outcomes[action.outcome] = members.add(action)
+                return {action.outcome: members.add(action)}
             case PromoteMember():
                 members.promote(action)
             case RemoveMember():
                 members.remove(action)
+        return {}
 
     def _filled(self, action: PutObject) -> PutObject:
         content = action.content
@@ -190,11 +248,20 @@ class Executor:
         assert self.hands.sealer is not None
         return self.hands.sealer.seal(data, filling.key)
 
-    def _issue(self, action: Issue) -> None:
+    def _issue(self, index: int, action: Issue) -> None:
         assert self.hands.issuer is not None
         contents = self.hands.issuer.issue(action.request)
-        for file in action.files:
-            self.hands.files.write(file.path, contents[file.path], new_mode=file.mode, folder_mode=action.folder_mode)
+        self.recorder.learned(index, {file.path: digest_of(contents[file.path]) for file in action.files})
+        files, made = self.hands.files, list[str]()
+        try:
+            for file in action.files:
+                made += [file.path] if files.read(file.path) is None else []
+                files.write(file.path, contents[file.path], new_mode=file.mode, folder_mode=action.folder_mode)
+        except GarboardError:
+            # A key without its certificate is of no use, and would be in the way of the next attempt.
+            for path in made:
+                files.remove(path)
+            raise
 
     def _control(self, phase: str, action: ControlService) -> None:
         services = self.hands.services
@@ -206,6 +273,25 @@ class Executor:
             if action.is_needed:
                 raise
             self.report(f"[{phase}] warning: cannot {action.verb} the service {action.service}: {error.message}")
+
+
+def has_lapsed(index: int, plan: Plan, progress: Progress) -> bool:
+    """Say whether a finished step may have come to nothing since: it is then repeated, which is harmless.
+
+    A turn is held by a process that has gone, until it was passed on; and a learner may be removed by whoever comes
+    next, until it votes.
+    """
+    action = plan.steps[index].action
+    later = [number for number in range(index + 1, len(plan.steps)) if number in progress.finished]
+    match action:
+        case TakeTurn():
+            ends = (plan.steps[number].action for number in later)
+            return not any(isinstance(each, EndTurn) and each.name == action.name for each in ends)
+        case AddMember():
+            ends = (plan.steps[number].action for number in later)
+            return not any(isinstance(each, PromoteMember) and each.peer_url == action.peer_url for each in ends)
+        case _:
+            return False
 
 
 def _with_outcomes(action: WriteFile, outcomes: Mapping[str, str]) -> bytes:

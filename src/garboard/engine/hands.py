@@ -31,6 +31,10 @@ class FileWriter(Protocol):
         """Return a file's content, or None where there is no file."""
         ...
 
+    def entries(self, path: str) -> tuple[str, ...]:
+        """Return the names in a folder, sorted; none where there is no folder."""
+        ...
+
     def make_folder(self, path: str, *, mode: int) -> None:
         """Make a folder; `mode` is for all that have to be made on the way."""
         ...
@@ -67,6 +71,8 @@ class Issuer(Protocol):
 
 
 class ServiceControl(Protocol):
+    def is_active(self, service: str) -> bool: ...
+
     def start(self, service: str) -> None: ...
 
     def stop(self, service: str) -> None: ...

@@ -84,7 +84,7 @@ def _action_document(action: Action) -> dict[str, Json]:
         case PatchObject() | DeleteObject():
             return _change_document(action)
         case ControlService():
-            return {"type": f"{action.verb}-service", "service": action.service}
+            return {"type": f"{action.verb}-service", "service": action.service, **_traces(action)}
         case RemoveFile() | RemoveFolder() | EmptyFolder() | Unmount():
             return {"type": _KINDS[type(action)], "path": action.path}
         case PullImage():
@@ -126,6 +126,11 @@ def _change_document(action: PatchObject | DeleteObject) -> dict[str, Json]:
         "name": action.name,
         **patch,
     }
+
+
+def _traces(action: ControlService) -> dict[str, Json]:
+    fills: dict[str, Json] = {"fills": [*action.fills]} if action.fills else {}
+    return {**fills, "registers": action.registers} if action.registers else fills
 
 
 def _content(data: bytes, *, is_secret: bool) -> dict[str, Json]:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from garboard.errors import GarboardError
+from garboard.host.root import at
 
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -13,7 +14,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def remove_file(path: str | Path) -> None:
     """Remove a file or a link, and make that last; one that is not there is no failure."""
-    target = Path(path)
+    target = at(path, follows_last=False)
     try:
         target.unlink(missing_ok=True)
         _sync(target.parent)
@@ -25,7 +26,7 @@ def remove_file(path: str | Path) -> None:
 
 def remove_empty_folder(path: str | Path) -> None:
     """Remove a folder if nothing is in it; what is used or has gone stays as it is."""
-    target = Path(path)
+    target = at(path, follows_last=False)
     try:
         if target.is_dir() and not target.is_symlink() and not any(target.iterdir()):
             target.rmdir()
@@ -36,7 +37,7 @@ def remove_empty_folder(path: str | Path) -> None:
 
 def empty_folder(path: str | Path) -> None:
     """Remove all below a folder; links are removed and not followed, another file system is left as it is."""
-    root = Path(path)
+    root = at(path)
     try:
         if root.is_dir():
             _empty(root, root.stat().st_dev)
@@ -62,7 +63,7 @@ def _empty(folder: Path, device: int) -> bool:
 
 def mounts_below(path: str | Path, mountinfo: str | None = None) -> tuple[str, ...]:
     """Return what is mounted at `path` and below it, the last mount first."""
-    root = os.fspath(Path(path))
+    root = os.fspath(at(path))
     text = _MOUNTINFO.read_text() if mountinfo is None else mountinfo
     points = (_unescaped(line.split()[4]) for line in text.splitlines())
     found = [point for point in points if point == root or point.startswith(f"{root.rstrip('/')}/")]

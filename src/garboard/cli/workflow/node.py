@@ -13,8 +13,7 @@ from garboard.host.node_machine import NodeMachine
 from garboard.manifests import NodeHost
 from garboard.manifests.node import EXTRA_CA_DIRECTORIES
 from garboard.model.lifecycle import InitConfiguration, JoinConfiguration
-from garboard.model.node import NodeRegistration
-from garboard.patches import PatchFile
+from garboard.patches import NodeFacts, PatchFile
 from garboard.phases.flags import GivenFlags
 from garboard.phases.patching import NodePatches
 
@@ -31,9 +30,9 @@ def node_host(machine: NodeMachine) -> NodeHost:
     )
 
 
-def node_patches(directory: str | None, *, is_strict: bool) -> NodePatches:
-    """Return the patches of a directory, to be read when they are needed."""
-    return NodePatches(partial(_patch_files, directory), is_strict) if directory else NodePatches()
+def node_patches(directory: str | None, node: NodeFacts, *, is_strict: bool) -> NodePatches:
+    """Return the patches of a directory for this node, to be read when they are needed."""
+    return NodePatches(partial(_patch_files, directory), is_strict, node) if directory else NodePatches()
 
 
 def _patch_files(directory: str) -> list[PatchFile]:
@@ -44,11 +43,6 @@ def _patch_files(directory: str) -> list[PatchFile]:
 def read_options(flags: GivenFlags) -> ReadOptions:
     # Sockets are looked for where a phase takes one: the others do not use it.
     return ReadOptions(is_strict=flags.switch("strict-config"), detects_cri="cri-socket" in flags.values)
-
-
-def ignored_checks(registration: NodeRegistration, flags: GivenFlags) -> frozenset[str]:
-    """Return the checks whose errors are only warnings, in lower case: those of the file and those of the flag."""
-    return frozenset(map(str.lower, (*registration.ignore_preflight_errors, *flags.list("ignore-preflight-errors"))))
 
 
 def with_node_name(config: ConfigT, flags: GivenFlags) -> ConfigT:

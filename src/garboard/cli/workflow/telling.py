@@ -9,6 +9,11 @@ from garboard.phases.init.next_steps import with_pins
 from garboard.pki.transfer import NONCE_BYTES, encrypt
 
 
+def tell(line: str) -> None:
+    """Say something about the run on stderr."""
+    sys.stderr.write(f"{line}\n")
+
+
 class Screen:
     """Shows what the one who runs a plan shall keep."""
 
