@@ -18,10 +18,12 @@ _OWN = re.compile(r"\b(?:cp|worker)[0-9]\b|\b10\.89\.0\.1[0-9]\b|2026-\d\d-\d\d-
 _FOLDERS = ("/etc/kubernetes", "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env",
             "/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/pki", "/var/lib/etcd")  # fmt: skip
 _LIST = "find {} -maxdepth 3 ! -path '*/member*' -printf '%M %U:%G %y %p\\n' 2>/dev/null | sort -k4"
-_SAMPLER = (
-    "rm -f /tmp/stop; setsid sh -c 'until test -e /tmp/stop; do "
-    'ss -Htnp state established state syn-sent 2>/dev/null | grep "\\"kubelet\\""; sleep 0.05; done >/tmp/sockets\' </dev/null >/dev/null 2>&1 &'
-)
+_SAMPLER = """rm -f /tmp/stop
+setsid sh -c 'until test -e /tmp/stop; do
+  ss -Htnp state established state syn-sent | grep kubelet
+  sleep 0.05
+done >/tmp/sockets' </dev/null >/dev/null 2>&1 &
+"""
 
 
 @dataclass(frozen=True)
