@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from garboard.errors import NotReady
-from garboard.tunnel.server.options import KeyPair
 from garboard.tunnel.server.run import serve
-from garboard.tunnel.tls import ListenerKeys, client_context
+from garboard.tunnel.tls import KeyPair, ListenerKeys, TlsPolicy, client_context
 from tests.rpc.certificates import Certificates
 from tests.tunnel.ends import server_options
 
@@ -50,9 +49,9 @@ def test_new_certificate_is_shown_to_the_next_agent(certificates: Certificates, 
 
 def test_unusable_files_are_named(certificates: Certificates, tmp_path: Path) -> None:
     with pytest.raises(NotReady, match="is missing"):
-        ListenerKeys(tmp_path / "no.crt", certificates.server_key, None, speaks_h2=True)
+        ListenerKeys(KeyPair(tmp_path / "no.crt", certificates.server_key), TlsPolicy())
     with pytest.raises(NotReady, match="cannot use"):
-        ListenerKeys(certificates.client, certificates.server_key, None, speaks_h2=True)
+        ListenerKeys(KeyPair(certificates.client, certificates.server_key), TlsPolicy())
     (tmp_path / "junk").write_text("junk")
     with pytest.raises(NotReady, match="cannot use"):
         client_context(tmp_path / "junk", None, None)

@@ -71,6 +71,10 @@ class KubeClient:
                 raise
             self._update(action)
 
+    def ask(self, method: str, path: str, what: str, content: Json = None) -> dict[str, Json]:
+        """Send a request of the caller's own making and return the object in the answer; it has no field manager."""
+        return self._ask(method, path, what, content, written_as="")
+
     def _update(self, action: PutObject) -> None:
         if action.keeps_other_data:
             self._update_data(action)
@@ -91,10 +95,12 @@ class KubeClient:
     def _replace(self, action: PutObject, content: Json) -> None:
         self._ask("PUT", _path(action), _told("update", action), content)
 
-    def _ask(self, method: str, path: str, what: str, content: Json = None) -> dict[str, Json]:
+    def _ask(
+        self, method: str, path: str, what: str, content: Json = None, *, written_as: str = _WRITTEN_AS
+    ) -> dict[str, Json]:
         """Send a request and return the object in the answer; `what` says in an error what was tried."""
         body = None if content is None else json.dumps(content).encode()
-        path += _WRITTEN_AS if body else ""
+        path += written_as if body else ""
         headers = {**self._headers, **({"Content-Type": "application/json"} if body else {})}
         code, data = self._send(method, self._prefix + path, body, headers)
         try:

@@ -18,6 +18,7 @@ from garboard.model.duration import Duration
 class Kind(Enum):
     TEXT = auto()
     NUMBER = auto()
+    DECIMAL = auto()
     TRUTH = auto()
     DURATION = auto()  # seconds
     FILE = auto()
@@ -127,6 +128,8 @@ def _parse(flag: Flag, text: str) -> Any:
                 return text
             case Kind.NUMBER:
                 return int(text)
+            case Kind.DECIMAL:
+                return float(text)
             case Kind.TRUTH:
                 return TRUTHS[text]
             case Kind.DURATION:
@@ -139,7 +142,7 @@ def _parse(flag: Flag, text: str) -> Any:
     except GarboardError as error:
         raise BadUsage(f"--{flag.name}={text}: {error.message}", hint=error.hint) from error
     except (ValueError, KeyError):
-        what = "a number" if flag.kind is Kind.NUMBER else "true or false"
+        what = "a number" if flag.kind in (Kind.NUMBER, Kind.DECIMAL) else "true or false"
         raise BadUsage(f"--{flag.name}={text} is not {what}") from None
 
 

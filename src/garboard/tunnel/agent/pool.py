@@ -13,6 +13,7 @@ from garboard.errors import GarboardError, InvalidValue
 from garboard.rpc import KeepaliveConfig, Metadata, PeerUnreachable, TcpTarget
 from garboard.rpc.aio import AioClient
 from garboard.tunnel.agent.options import AgentOptions
+from garboard.tunnel.agent.server_count import ServerCount
 from garboard.tunnel.agent.server_stream import AgentCounts, ServerStream
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -34,8 +35,13 @@ class ServerPool:
         self._wake = asyncio.Event()
         self._clients: dict[ServerStream, AioClient] = {}
         self.streams: dict[str, ServerStream] = {}  # by server id
-        self.server_count = 1
+        self.count = ServerCount(options.server_count_source, counts_leases=options.lease_book is not None)
         self.is_draining = False
+
+    @property
+    def server_count(self) -> int:
+        """How many servers there should be streams to."""
+        return self.count.wanted
 
     @property
     def open_endpoints(self) -> int:
@@ -68,6 +74,10 @@ class ServerPool:
         for stream in self.streams.values():
             stream.drain()
 
+    def recount(self) -> None:
+        """There may be more servers than before."""
+        self._wake.set()
+
     async def close(self) -> None:
         self.is_draining = True
         for client in list(self._clients.values()):
@@ -90,7 +100,8 @@ class ServerPool:
 
     async def _connect(self) -> None:
         options = self._options
-        target = TcpTarget(options.proxy_server_host, options.proxy_server_port, self._make_tls())
+        name = options.tls_server_name or None
+        target = TcpTarget(options.proxy_server_host, options.proxy_server_port, self._make_tls(), name)
         metadata = self._metadata()
         client = await AioClient.connect(
             target, keepalive=KeepaliveConfig(options.keepalive_s), timeout_s=CONNECT_TIMEOUT_S
@@ -121,7 +132,7 @@ class ServerPool:
             log.debug("server.duplicate server=%s", server_id)
             client.link.close("already connected to this server")
             return
-        self.server_count = int(count) if count.isdigit() and int(count) else 1
+        self.count.server_said(count)
         self.streams[server_id] = stream
         self._clients[stream] = client
         log.info("server.connected server=%s connected=%d of=%d", server_id, len(self.streams), self.server_count)

@@ -8,6 +8,7 @@ from typing import Final
 
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.pool import ServerPool
+from garboard.tunnel.agent.server_count import LeaseCounter
 from garboard.tunnel.agent.server_stream import AgentCounts
 from garboard.tunnel.background import beside
 from garboard.tunnel.metrics import Gauge, Metrics
@@ -28,6 +29,14 @@ class Agent:
         self.pool = ServerPool(options, lambda: _tls(options), self._counts)
         self.health_port = 0
         self._metrics = self._make_metrics()
+        book = options.lease_book
+        self._leases = LeaseCounter(book, self.pool.count, self.pool.recount) if book is not None else None
+        if self._leases is not None:
+            self._metrics.add(self._leases.families())
+
+    async def count_leases(self) -> None:
+        if self._leases is not None:
+            await self._leases.run()
 
     def pages(self) -> dict[str, PageMaker]:
         return {
@@ -77,7 +86,7 @@ async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
         elsewhere = Page(HTTPStatus.MOVED_PERMANENTLY, "", f"http://localhost:{agent.health_port}/metrics")
         admin = serve_pages(options.admin_bind_address, options.admin_server_port, {"/metrics": lambda _: elsewhere})
         await stack.enter_async_context(admin)
-        await stack.enter_async_context(beside(agent.pool.run(), agent.pool.watch()))
+        await stack.enter_async_context(beside(agent.pool.run(), agent.pool.watch(), agent.count_leases()))
         try:
             yield agent
         finally:
