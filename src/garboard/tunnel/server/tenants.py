@@ -11,6 +11,7 @@ import msgspec
 
 from garboard.documents import read_yaml
 from garboard.errors import BadDocument
+from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.server.tokens import TokenRules
 from garboard.tunnel.tls import KeyPair
 
@@ -45,7 +46,7 @@ class Tenant:
     server_names: frozenset[str] = frozenset()  # none: whatever agents ask for
     token_rules: TokenRules | None = None
     kubeconfig: Path | None = None
-    allowed_destinations: tuple[str, ...] = ()
+    allowed: AllowList = AllowList()
 
 
 class _Tokens(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -101,7 +102,7 @@ def _tenant(entry: _Entry) -> Tenant:
         if tokens
         else None,
         kubeconfig=Path(tokens.kubeconfig) if tokens else None,
-        allowed_destinations=tuple(entry.allowed_destinations),
+        allowed=AllowList.parse(entry.allowed_destinations),
     )
 
 
