@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from garboard.errors import NotReady
-from garboard.tunnel.server.run import serve
+from garboard.tunnel.agent.run import run_agent
+from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.tls import KeyPair, ListenerKeys, TlsPolicy, client_context
-from tests.rpc.certificates import Certificates
-from tests.tunnel.ends import server_options
+from tests.rpc.certificates import Certificates, make_certificates
+from tests.tunnel.ends import agent_options, server_options, until
 
 
 async def shown_certificate(certificates: Certificates, port: int) -> bytes | None:
@@ -43,6 +44,40 @@ def test_new_certificate_is_shown_to_the_next_agent(certificates: Certificates, 
             shutil.copy(certificates.client_key, key)
             assert keys.refresh()
             assert await shown_certificate(certificates, server.agent_port) != before
+
+    asyncio.run(scenario())
+
+
+def test_authority_that_is_replaced_on_disk_is_trusted_no_more(
+    certificates: Certificates, front: str, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = make_certificates(tmp_path / "other")
+    ca = tmp_path / "agents.crt"
+    shutil.copy(certificates.ca, ca)
+    keys = KeyPair(certificates.server, certificates.server_key, ca)
+    options = replace(server_options(certificates, front, "grpc"), cluster_keys=keys)
+
+    async def joins(shown: Certificates, server: ProxyServer) -> bool:
+        agent = replace(
+            agent_options(certificates, server.agent_port), agent_cert=shown.client, agent_key=shown.client_key
+        )
+        async with run_agent(agent):
+            try:
+                await until(lambda: server.proxy.senders, 0.5)
+            except TimeoutError:
+                return False
+        await until(lambda: not server.proxy.senders)
+        return True
+
+    async def scenario() -> None:
+        async with serve(options) as server:
+            assert await joins(certificates, server)
+            assert not await joins(other, server)
+            shutil.copy(other.ca, ca)
+            assert [keys.refresh() for keys in server.keys] == [True]
+            assert await joins(other, server)
+            assert not await joins(certificates, server)
 
     asyncio.run(scenario())
 

@@ -50,6 +50,7 @@ FLAGS: Final[tuple[Entry, ...]] = (
     Ignored("enable-profiling", "there is no Go profile to give; /metrics and `tunnel status` tell what goes on"),
     Ignored("enable-contention-profiling", "there is no Go profile to give"),
     Ignored("kube-api-content-type", "requests are JSON, which every API server takes"),
+    Ignored("feature-gates", "nothing is behind a gate here"),
     Ignored("probe-interval", "a lost server is noticed at once"),
     Ignored("warn-on-channel-limit", "a full buffer holds its source back; see stalled_connections_total"),
 )

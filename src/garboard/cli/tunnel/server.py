@@ -63,6 +63,8 @@ FLAGS: Final[tuple[Entry, ...]] = (
     Ignored("enable-profiling", "there is no Go profile to give; /metrics and `tunnel status` tell what goes on"),
     Ignored("enable-contention-profiling", "there is no Go profile to give"),
     Ignored("kube-api-content-type", "requests are JSON, which every API server takes"),
+    Ignored("frontend-write-channel-size", "see --xfr-channel-size; newer than v0.36.0"),
+    Ignored("feature-gates", "nothing is behind a gate here"),
     Ignored("warn-on-channel-limit", "without effect in the stock server too"),
 )
 EPILOG = (

@@ -25,8 +25,8 @@ class Agent:
     """An agent that runs; make it with `run_agent`."""
 
     def __init__(self, options: AgentOptions) -> None:
-        self._counts = AgentCounts()
-        self.pool = ServerPool(options, lambda: _tls(options), self._counts)
+        self.counts = AgentCounts()
+        self.pool = ServerPool(options, lambda: _tls(options), self.counts)
         self.health_port = 0
         self._metrics = self._make_metrics()
         book = options.lease_book
@@ -53,7 +53,7 @@ class Agent:
         return Page(HTTPStatus.OK, "[+]ping ok\n[+]server-connected ok\nreadyz check passed\n") if is_verbose else OK
 
     def _make_metrics(self) -> Metrics:
-        counts, pool = self._counts, self.pool
+        counts, pool = self.counts, self.pool
         return Metrics(
             PREFIX,
             {

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from garboard.documents import read_yaml
-from garboard.errors import BadDocument
+from garboard.errors import BadDocument, InvalidValue
 from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.server.tokens import TokenRules
 from garboard.tunnel.tls import KeyPair
@@ -46,7 +46,7 @@ class Tenant:
     server_names: frozenset[str] = frozenset()  # none: whatever agents ask for
     token_rules: TokenRules | None = None
     kubeconfig: Path | None = None
-    allowed: AllowList = AllowList()
+    allowed: AllowList = field(default_factory=AllowList)
 
 
 class _Tokens(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -88,7 +88,10 @@ def read_tenants(data: bytes, source: str) -> tuple[Tenant, ...]:
     faults = list(_faults(document))
     if faults:
         raise BadDocument(f"{source}: {'; '.join(faults)}", hint="docs/tunnel.md has an example of the file")
-    return tuple(_tenant(entry) for entry in document.tenants)
+    try:
+        return tuple(_tenant(entry) for entry in document.tenants)
+    except InvalidValue as error:
+        raise BadDocument(f"{source}: {error.message}", hint=error.hint) from error
 
 
 def _tenant(entry: _Entry) -> Tenant:
