@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from garboard.lab.binaries import Binaries
+from garboard.pki import KeyAlgorithm
+from garboard.pki.keys import generate_key, private_key_pem
 from garboard.pki.kubeconfig import BearerToken, Kubeconfig
 from tests.rpc.certificates import Certificates
 from tests.tunnel.programs import free_ports
@@ -57,6 +59,8 @@ def control_plane(binaries: Binaries, certificates: Certificates, folder: Path) 
     running: list[subprocess.Popen[bytes]] = []
     tokens = folder / "tokens.csv"
     tokens.write_text(f'{ADMIN_TOKEN},admin,1,"system:masters"\n')
+    signing_key = folder / "sa.key"
+    signing_key.write_bytes(private_key_pem(generate_key(KeyAlgorithm.ECDSA_P256)))
     etcd = f"http://127.0.0.1:{client_port}"
     commands = [
         [binaries.locate_for("etcd", "v1.37.1"), f"--data-dir={folder / 'etcd'}", f"--listen-client-urls={etcd}",
@@ -66,8 +70,8 @@ def control_plane(binaries: Binaries, certificates: Certificates, folder: Path) 
         [binaries.locate("kube-apiserver", "v1.37.1"), f"--etcd-servers={etcd}", f"--secure-port={port}",
          "--bind-address=127.0.0.1", f"--tls-cert-file={certificates.server}", "--authorization-mode=RBAC",
          f"--tls-private-key-file={certificates.server_key}", f"--token-auth-file={tokens}",
-         f"--service-account-key-file={certificates.server_key}", "--service-account-issuer=https://test",
-         f"--service-account-signing-key-file={certificates.server_key}", "--service-cluster-ip-range=10.96.0.0/16",
+         f"--service-account-key-file={signing_key}", "--service-account-issuer=https://test",
+         f"--service-account-signing-key-file={signing_key}", "--service-cluster-ip-range=10.96.0.0/16",
          f"--cert-dir={folder / 'made'}"],
     ]  # fmt: skip
     try:
@@ -81,7 +85,7 @@ def control_plane(binaries: Binaries, certificates: Certificates, folder: Path) 
                 ca=certificates.ca.read_bytes(), credential=BearerToken(ADMIN_TOKEN),
             ).to_bytes()
         )  # fmt: skip
-        _wait(plane)
+        _wait(plane, running)
         yield plane
     finally:
         for process in reversed(running):
@@ -89,11 +93,12 @@ def control_plane(binaries: Binaries, certificates: Certificates, folder: Path) 
             process.wait()
 
 
-def _wait(plane: ControlPlane) -> None:
+def _wait(plane: ControlPlane, running: list[subprocess.Popen[bytes]]) -> None:
     until = time.monotonic() + 60
     while True:
         with contextlib.suppress(OSError, socket.timeout, ValueError):
             plane.ask("GET", "/api/v1/namespaces/kube-system")
             return
+        assert all(each.poll() is None for each in running), "a program of the control plane has ended"
         assert time.monotonic() < until, "the API server did not come up"
         time.sleep(0.1)
