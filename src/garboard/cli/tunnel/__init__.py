@@ -7,6 +7,9 @@ from garboard.cli.lazy import LazyCommand, LazyGroup
 COMMANDS = {
     "server": LazyCommand("garboard.cli.tunnel.server:server", "Run a Konnectivity proxy server."),
     "agent": LazyCommand("garboard.cli.tunnel.agent:agent", "Run a Konnectivity agent."),
+    "certs": LazyCommand("garboard.cli.tunnel.certs:certs", "Make the certificates of a tunnel."),
+    "zipapp": LazyCommand("garboard.cli.tunnel.zipapp:zipapp", "Write garboard as one file that runs."),
+    "image": LazyCommand("garboard.cli.tunnel.image:image", "Write an image that runs garboard."),
 }
 
 
