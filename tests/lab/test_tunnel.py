@@ -1,6 +1,7 @@
 """A real API server that reaches its nodes through the tunnel: our ends and the stock ones, in every front-end mode."""
 
 import hashlib
+import json
 import os
 import random
 import time
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from garboard.lab.binaries import Binaries
 from tests.lab.conftest import RUN, LabUnderTest
@@ -75,18 +77,24 @@ def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Ite
         archive = tmp_path_factory.mktemp("image") / "web.tar"
         write_web_image(archive)
         made.lab.lab("load", str(archive))
-        made.lab.kubectl("apply", "-f", "-", stdin=pod("web", "worker1", "sh", "-c", WEB))
+        made.lab.kubectl("apply", "-f", "-", stdin=web_pod(made.folder / "data"))
         made.lab.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s")
         yield made
 
 
 @pytest.fixture(scope="module")
 def content(cluster: TunnelCluster) -> bytes:
-    """What is copied; the pod has it as /tmp/x."""
+    """What is copied; the pod has it as /data/content."""
     made = random.Random(7).randbytes(COPIED)
-    found = cluster.run("worker1", "crictl", "ps", "--quiet", "--name", "main").decode().split()[0]
-    cluster.run("worker1", "crictl", "exec", "-i", found, "busybox", "sh", "-c", "busybox cat >/tmp/x", stdin=made)
+    (cluster.folder / "data" / "content").write_bytes(made)
     return made
+
+
+def web_pod(data: Path) -> str:
+    document = yaml.safe_load(pod("web", "worker1", "sh", "-c", WEB))
+    document["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(data)}}]
+    document["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    return json.dumps(document)
 
 
 @pytest.fixture(scope="module", params=FRONTS, ids=lambda front: front.name)
@@ -128,11 +136,11 @@ def test_logs_are_followed(api: Tunnelled) -> None:
 
 
 def test_port_forward(api: Tunnelled) -> None:
-    script = 'timeout 8 "$@" >/dev/null 2>&1 & for i in $(seq 50); do curl -sf -m 2 http://127.0.0.1:18080/ && break; sleep 0.1; done; kill $!; wait'
-    told = api.cluster.run(
-        "cp1", "sh", "-c", script, "sh", *api.command("port-forward", "pod/web", "18080:8080"), check=False
-    )
-    assert told == b"from web\n"
+    ask = "curl -sf -m 2 http://127.0.0.1:18080/ && break"
+    forward = 'timeout 8 "$@" >/dev/null 2>&1 &'
+    script = f"{forward} for i in $(seq 50); do {ask}; sleep 0.1; done; kill $!; wait"
+    forwarding = api.command("port-forward", "pod/web", "18080:8080")
+    assert api.cluster.run("cp1", "sh", "-c", script, "sh", *forwarding, check=False) == b"from web\n"
 
 
 def test_webhook(api: Tunnelled) -> None:
@@ -152,7 +160,7 @@ def test_aggregated_api(api: Tunnelled) -> None:
 
 
 def test_large_copy_is_exact(api: Tunnelled, content: bytes) -> None:
-    down = api.kubectl("exec", "web", "--", "busybox", "cat", "/tmp/x")
+    down = api.kubectl("exec", "web", "--", "busybox", "cat", "/data/content")
     assert len(down) == COPIED
     assert hashlib.sha256(down).digest() == hashlib.sha256(content).digest()
 

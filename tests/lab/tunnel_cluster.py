@@ -192,6 +192,7 @@ def tunnel_cluster(lab: LabUnderTest, binaries: Binaries) -> Iterator[TunnelClus
     folder = Path(tempfile.mkdtemp(prefix="garboard-tunnel-", dir="/opt"))
     cluster = TunnelCluster(lab, folder, binaries)
     try:
+        (folder / "data").mkdir()
         write_zipapp(folder / "garboard.pyz")
         garboard("tunnel", "certs", "-o", str(cluster.pki), "--server-name", CONTROL_PLANE)
         garboard("tunnel", "certs", "-o", str(cluster.pki / "agent-hook"), "--server-name", "hook.default.svc")
