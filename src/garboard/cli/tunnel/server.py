@@ -10,6 +10,7 @@ import click
 from garboard.cli.tunnel.daemon import Signals, new_id, run_daemon
 from garboard.cli.tunnel.flags import Entry, Flag, GoCommand, Ignored, Kind, Unsupported
 from garboard.errors import BadUsage
+from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.flow import MAX_PAYLOAD, Patience
 from garboard.tunnel.server.options import KeyPair, Mode, ServerOptions
 from garboard.tunnel.server.routing import parse_strategies
@@ -43,6 +44,7 @@ FLAGS: Final[tuple[Entry, ...]] = (
     Flag("graceful-shutdown-timeout", Kind.DURATION, "0s", "How long to wait for open connections when stopping."),
     Flag("backend-dial-timeout", Kind.DURATION, "0s", "How long an agent may take to answer a dial; 0 is 30 s."),
     Flag("xfr-channel-size", Kind.NUMBER, "128", "Packets of 32 KiB that may wait for each slow connection."),
+    Flag("allowed-destination", Kind.REPEATED, "", "host:port or network/bits:port that nodes may reach."),
     Unsupported("agent-namespace", ("",), _TOKENS),
     Unsupported("agent-service-account", ("",), _TOKENS),
     Unsupported("authentication-audience", ("",), _TOKENS),
@@ -95,6 +97,7 @@ def options_of(flags: dict[str, Any]) -> ServerOptions:
         frontend_keepalive_s=flags["frontend_keepalive_time"],
         graceful_shutdown_s=flags["graceful_shutdown_timeout"],
         backend_dial_timeout_s=flags["backend_dial_timeout"],
+        allowed=AllowList.parse(flags["allowed_destination"]),
         patience=Patience(buffer_bytes=flags["xfr_channel_size"] * MAX_PAYLOAD),
     )
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from garboard.errors import BadUsage
+from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.flow import Patience
 from garboard.tunnel.server.routing import Strategy
 
@@ -46,6 +47,7 @@ class ServerOptions:
     graceful_shutdown_s: float = 0.0
     backend_dial_timeout_s: float = 0.0
     patience: Patience = field(default_factory=Patience)
+    allowed: AllowList = field(default_factory=AllowList)  # what nodes may reach through this server
 
     def check(self) -> None:
         """Raise `BadUsage` with every rule that is broken."""

@@ -14,13 +14,14 @@ from typing import Any, Final
 from garboard.rpc import Http2Config, KeepaliveConfig, Limits, RpcConfig, ServerCall, ServerEndpoint, Status, StatusCode
 from garboard.rpc.aio import AioLink
 from garboard.tunnel.background import beside
+from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.server.agent_stream import ServerIdentity, accept_agent
 from garboard.tunnel.server.grpc_front import GrpcFront
 from garboard.tunnel.server.http_front import HttpFront
 from garboard.tunnel.server.options import KeyPair, Mode, ServerOptions
 from garboard.tunnel.server.proxy import Proxy
 from garboard.tunnel.server.routing import Backends
-from garboard.tunnel.server.switchboard import Times
+from garboard.tunnel.switchboard import Times
 from garboard.tunnel.tls import ListenerKeys
 from garboard.tunnel.web import OK, Page, PageMaker, cannot_listen, serve_pages
 
@@ -90,7 +91,8 @@ class ProxyServer:
         self._options = options
         times = Times(dial_s=options.backend_dial_timeout_s or DEFAULT_DIAL_S)
         backends = Backends(options.proxy_strategies, random.randrange)
-        self.proxy = Proxy(backends, times=times, patience=options.patience)
+        self.watch = StallWatch(options.patience)
+        self.proxy = Proxy(backends, times=times, watch=self.watch, allowed=options.allowed)
         identity = ServerIdentity(options.server_id, options.server_count)
         self.agents = GrpcPort(
             "/AgentService/Connect",
@@ -129,11 +131,9 @@ class ProxyServer:
             listener.close()
         self.fronts.shut_down()
         deadline = asyncio.get_running_loop().time() + self._options.graceful_shutdown_s
-        while self.proxy.fronts and asyncio.get_running_loop().time() < deadline:
+        while self.proxy.open_connections and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.05)
-        cut = len(self.proxy.fronts)
-        for front in list(self.proxy.fronts.values()):
-            front.disconnect()
+        cut = self.proxy.disconnect_all()
         await self.agents.close()
         await self.fronts.close()
         log.info("server.stopped cut_connections=%d", cut)
@@ -157,7 +157,7 @@ class ProxyServer:
     def _readiness(self, _verbose: bool) -> Page:
         if self._is_stopping:
             return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "the proxy server is stopping")
-        if self.proxy.board.backends.is_ready:
+        if self.proxy.backends.is_ready:
             return OK
         return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "no connection to any proxy agent")
 
@@ -194,7 +194,7 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     async with (
         serve_pages(options.health_bind_address, options.health_port, pages) as server.health_port,
         serve_pages(options.admin_bind_address, options.admin_port, {"/metrics": pages["/metrics"]}) as admin_port,
-        beside(server.proxy.keep_time(), server.keep_certificates()),
+        beside(server.proxy.keep_time(), server.watch.run(), server.keep_certificates()),
     ):
         server.admin_port = admin_port
         try:
