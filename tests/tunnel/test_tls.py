@@ -64,10 +64,10 @@ def test_authority_that_is_replaced_on_disk_is_trusted_no_more(
         )
         async with run_agent(agent):
             try:
-                await until(lambda: server.proxy.senders, 0.5)
+                await until(lambda: server.proxy.streams, 0.5)
             except TimeoutError:
                 return False
-        await until(lambda: not server.proxy.senders)
+        await until(lambda: not server.proxy.streams)
         return True
 
     async def scenario() -> None:

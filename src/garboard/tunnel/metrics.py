@@ -44,6 +44,16 @@ class Counter:
         ]
 
 
+class Total:
+    """A counter without labels that its owner keeps."""
+
+    def __init__(self, read: Callable[[], int]) -> None:
+        self._read = read
+
+    def lines(self, name: str) -> list[str]:
+        return [f"# TYPE {name} counter", f"{name} {self._read()}"]
+
+
 class Gauge:
     """What is true now, asked from its owner; with one label, a number for each of its values."""
 

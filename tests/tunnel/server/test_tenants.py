@@ -17,6 +17,7 @@ from garboard.rpc.aio import AioClient
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.server.options import Mode, ServerOptions
+from garboard.tunnel.server.routing import AgentBackend
 from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.server.tenants import FrontEnd, Tenant, read_tenants
 from garboard.tunnel.server.tokens import TokenReview, TokenRules
@@ -144,7 +145,8 @@ async def agents(*options: AgentOptions) -> AsyncIterator[None]:
 
 def joined(server: ProxyServer) -> list[list[str]]:
     """The agents of each cluster."""
-    return [sorted(each.agent_id for each in cluster.proxy.senders) for cluster in server.clusters]
+    found = (list(cluster.proxy.streams) for cluster in server.clusters)
+    return [sorted(each.agent_id for each in backends if isinstance(each, AgentBackend)) for backends in found]
 
 
 def test_each_tenant_has_its_own_agents_front_end_and_metrics(world: World) -> None:

@@ -147,7 +147,7 @@ def test_agent_with_a_good_token_serves(certificates: Certificates, front: str) 
             token_agent(certificates, server, "good"),
             echo_server() as address,
         ):
-            await until(lambda: server.proxy.senders)
+            await until(lambda: server.proxy.streams)
             tunnel = await open_tunnel("grpc", front, address)
             await echo_checked(tunnel, 100_000)
             await tunnel.close()
@@ -164,7 +164,7 @@ def test_agent_without_a_good_token_never_gets_in(
         reviewer = Reviewer()
         async with token_server(certificates, front, reviewer) as server, token_agent(certificates, server, token):
             await until(lambda: len(reviewer.asked) >= 2)
-            assert not server.proxy.senders
+            assert not server.proxy.streams
             _, page = await fetch(server.health_port, "/metrics")
             assert 'agent_denials_total{reason="token"}' in page
 

@@ -17,11 +17,12 @@ from garboard.host import Machine
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.agent.server_count import CountSource
+from garboard.tunnel.destinations import Target
 from garboard.tunnel.flow import MAX_PAYLOAD, Patience
 from garboard.tunnel.leases import DEFAULT_LABELS, DEFAULT_NAMESPACE
 
 FLAGS: Final[tuple[Entry, ...]] = (
-    Flag("proxy-server-host", Kind.TEXT, "127.0.0.1", "Address of the servers, and the name in their certificate."),
+    Flag("proxy-server-host", Kind.TEXT, "127.0.0.1", "Address of the servers, or one for each (a,b:8091)."),
     Flag("proxy-server-port", Kind.NUMBER, "8091", "Their port for agents."),
     Flag("ca-cert", Kind.FILE, "", "Authority of the servers' certificates."),
     Flag("agent-cert", Kind.FILE, "", "Client certificate of this agent."),
@@ -40,6 +41,8 @@ FLAGS: Final[tuple[Entry, ...]] = (
     Flag("keepalive-time", Kind.DURATION, "1h", "Ask a server that is silent this long whether it lives."),
     Flag("xfr-channel-size", Kind.NUMBER, "150", "Packets of 32 KiB that may wait for each slow connection."),
     Flag("drain-timeout", Kind.DURATION, "0s", "Exit so long after the first signal; 0 serves until the second."),
+    Flag("target", Kind.REPEATED, "", "local_port:host:port: a port of the node that leads to a destination."),
+    Flag("bind-address", Kind.TEXT, "", "Where the ports of --target listen."),
     Flag("tls-server-name", Kind.TEXT, "", "Name to ask servers for, where it is not the address."),
     Flag("count-server-leases", Kind.TRUTH, "false", "Count the servers' leases instead of believing what they say."),
     Flag("server-count-source", Kind.TEXT, "default", "default, or max: the larger of leases and what servers say."),
@@ -90,6 +93,8 @@ def options_of(flags: dict[str, Any]) -> AgentOptions:
         else None,
         keepalive_s=flags["keepalive_time"],
         drain_timeout_s=flags["drain_timeout"],
+        targets=tuple(Target.parse(text) for text in flags["target"]),
+        bind_address=flags["bind_address"],
         patience=Patience(buffer_bytes=flags["xfr_channel_size"] * MAX_PAYLOAD),
     )
 
@@ -105,10 +110,10 @@ async def _run(options: AgentOptions, signals: Signals) -> int:
     """Serve, drain at the first signal, and stop at the second or when the time for draining is over."""
     async with run_agent(options) as running:
         await signals.first.wait()
-        log.info("agent.draining open_connections=%d", running.pool.open_endpoints)
+        log.info("agent.draining open_connections=%d", running.open_connections)
         running.pool.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(options.drain_timeout_s or None):
                 await signals.second.wait()
-        log.info("agent.stopped cut_connections=%d", running.pool.open_endpoints)
+        log.info("agent.stopped cut_connections=%d", running.open_connections)
     return 0

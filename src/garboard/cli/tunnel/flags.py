@@ -23,6 +23,7 @@ class Kind(Enum):
     DURATION = auto()  # seconds
     FILE = auto()
     LIST = auto()
+    REPEATED = auto()  # the flag may stand many times
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,14 @@ def _option(entry: Entry) -> click.Option:
     if isinstance(entry, Flag):
         shown = entry.default if entry.default else None
         text = f"{entry.help}  [default: {shown}]" if shown else entry.help
-        return click.Option([f"--{entry.name}", entry.key], default=entry.default, help=text, metavar=entry.kind.name)
+        is_repeated = entry.kind is Kind.REPEATED
+        return click.Option(
+            [f"--{entry.name}", entry.key],
+            default=() if is_repeated else entry.default,
+            multiple=is_repeated,
+            help=text,
+            metavar=Kind.TEXT.name if is_repeated else entry.kind.name,
+        )
     return click.Option([f"--{entry.name}", entry.name.replace("-", "_")], default=None, hidden=True)
 
 
@@ -108,10 +116,10 @@ def _go_style(arg: str, bare: set[str]) -> str:
     return f"--{name}{equals}{value}"
 
 
-def _parse(flag: Flag, text: str) -> Any:
+def _parse(flag: Flag, text: Any) -> Any:
     try:
         match flag.kind:
-            case Kind.TEXT:
+            case Kind.TEXT | Kind.REPEATED:
                 return text
             case Kind.NUMBER:
                 return int(text)

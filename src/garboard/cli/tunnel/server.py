@@ -12,6 +12,7 @@ from garboard.cli.tunnel.daemon import Signals, new_id, run_daemon
 from garboard.cli.tunnel.flags import Entry, Flag, GoCommand, Ignored, Kind
 from garboard.errors import BadUsage
 from garboard.host import Machine
+from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.flow import MAX_PAYLOAD, Patience
 from garboard.tunnel.leases import DEFAULT_LABELS, DEFAULT_NAMESPACE
 from garboard.tunnel.server.options import KeyPair, Mode, ServerOptions
@@ -48,6 +49,7 @@ FLAGS: Final[tuple[Entry, ...]] = (
     Flag("graceful-shutdown-timeout", Kind.DURATION, "0s", "How long to wait for open connections when stopping."),
     Flag("backend-dial-timeout", Kind.DURATION, "0s", "How long an agent may take to answer a dial; 0 is 30 s."),
     Flag("xfr-channel-size", Kind.NUMBER, "128", "Packets of 32 KiB that may wait for each slow connection."),
+    Flag("allowed-destination", Kind.REPEATED, "", "host:port or network/bits:port that nodes may reach."),
     Flag("agent-namespace", Kind.TEXT, "", "Namespace of the agents' service account; agents must show its token."),
     Flag("agent-service-account", Kind.TEXT, "", "Its name."),
     Flag("authentication-audience", Kind.TEXT, "", "Whom the tokens must have been made for."),
@@ -103,6 +105,7 @@ def options_of(flags: dict[str, Any]) -> ServerOptions:
         frontend_keepalive_s=flags["frontend_keepalive_time"],
         graceful_shutdown_s=flags["graceful_shutdown_timeout"],
         backend_dial_timeout_s=flags["backend_dial_timeout"],
+        allowed=AllowList.parse(flags["allowed_destination"]),
         patience=Patience(buffer_bytes=flags["xfr_channel_size"] * MAX_PAYLOAD),
         tls=TlsPolicy(minimum=parse_minimum(flags["tls_min_version"]), ciphers=parse_suites(flags["cipher_suites"])),
         token_rules=_token_rules(flags),

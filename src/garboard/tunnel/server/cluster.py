@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from garboard.rpc import ServerCall
 from garboard.rpc.aio import AioLink
+from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import Counter
 from garboard.tunnel.server.agent_stream import ServerIdentity, accept_agent, refuse_agent
 from garboard.tunnel.server.grpc_front import GrpcFront
@@ -18,10 +19,10 @@ from garboard.tunnel.server.http_front import HttpFront
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import Proxy
 from garboard.tunnel.server.routing import Backends
-from garboard.tunnel.server.switchboard import Times
 from garboard.tunnel.server.tenants import Mode, Tenant
 from garboard.tunnel.server.token_gate import Pace, TokenGate
 from garboard.tunnel.server.tokens import AgentRefused
+from garboard.tunnel.switchboard import Times
 from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy
 from garboard.tunnel.web import cannot_listen
 
@@ -37,7 +38,9 @@ class Cluster:
         self.tenant = tenant
         self._identity = identity
         times = Times(dial_s=options.backend_dial_timeout_s or DEFAULT_DIAL_S)
-        self.proxy = Proxy(Backends(options.proxy_strategies, random.randrange), times=times, patience=options.patience)
+        self.watch = StallWatch(options.patience)
+        backends = Backends(options.proxy_strategies, random.randrange)
+        self.proxy = Proxy(backends, times=times, watch=self.watch, allowed=tenant.allowed)
         self.denials = Counter("reason")
         self.proxy.metrics.add({"agent_denials_total": ("Agents that were not let in, by reason.", self.denials)})
         self.keys = ListenerKeys(tenant.keys, options.tls)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from garboard.errors import BadUsage
+from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.flow import Patience
 from garboard.tunnel.leases import LeaseBook
 from garboard.tunnel.server.routing import Strategy
@@ -46,6 +47,7 @@ class ServerOptions:
     lease_book: LeaseBook | None = field(default=None, repr=False)
     tenants: tuple[Tenant, ...] = ()  # in place of the one cluster that the options above describe
     patience: Patience = field(default_factory=Patience)
+    allowed: AllowList = field(default_factory=AllowList)  # what nodes may reach through this server
 
     def check(self) -> None:
         """Raise `BadUsage` with every rule that is broken."""
@@ -67,7 +69,11 @@ class ServerOptions:
             keys=self.server_keys,
         )
         keys, rules = self.cluster_keys, self.token_rules
-        return (Tenant(name="", keys=keys, front=front, token_rules=rules, kubeconfig=self.kubeconfig),)
+        return (
+            Tenant(
+                name="", keys=keys, front=front, token_rules=rules, kubeconfig=self.kubeconfig, allowed=self.allowed
+            ),
+        )
 
     def _rules(self) -> tuple[tuple[str, bool], ...]:
         if self.tenants:
@@ -92,6 +98,7 @@ class ServerOptions:
              self.cluster_keys is not None),
             ("--tenants takes no --uds-name, --server-cert, --server-key or --server-ca-cert: its file names sockets",
              bool(self.uds_name) or self.server_keys is not None),
+            ("--tenants takes no --allowed-destination: its file names them", not self.allowed.is_empty),
             ("--tenants takes no --agent-namespace: its file names whom to trust", self.token_rules is not None),
             ("--server-count must be at least 1", self.server_count < 1),
         )  # fmt: skip

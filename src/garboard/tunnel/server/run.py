@@ -81,12 +81,11 @@ class ProxyServer:
             cluster.stop()
             cluster.fronts.shut_down()
         deadline = asyncio.get_running_loop().time() + self._options.graceful_shutdown_s
-        while self._open_fronts and asyncio.get_running_loop().time() < deadline:
+        while (
+            any(each.proxy.open_connections for each in self.clusters) and asyncio.get_running_loop().time() < deadline
+        ):
             await asyncio.sleep(0.05)
-        cut = self._open_fronts
-        for cluster in self.clusters:
-            for front in list(cluster.proxy.fronts.values()):
-                front.disconnect()
+        cut = sum(cluster.proxy.disconnect_all() for cluster in self.clusters)
         if self._leases is not None:
             await self._leases.release()
         await self.agents.close()
@@ -114,10 +113,6 @@ class ProxyServer:
             "/metrics": lambda _verbose: Page(HTTPStatus.OK, self._metrics()),
         }
 
-    @property
-    def _open_fronts(self) -> int:
-        return sum(len(cluster.proxy.fronts) for cluster in self.clusters)
-
     def _metrics(self) -> str:
         if not self._options.tenants:
             return self.proxy.metrics.text()
@@ -126,7 +121,7 @@ class ProxyServer:
     def _readiness(self, _verbose: bool) -> Page:
         if self._is_stopping:
             return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "the proxy server is stopping")
-        if any(each.proxy.board.backends.is_ready for each in self.clusters):
+        if any(each.proxy.backends.is_ready for each in self.clusters):
             return OK
         return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "no connection to any proxy agent")
 
@@ -178,7 +173,7 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     options.check()
     server = ProxyServer(options)
     pages = server.pages()
-    jobs = [cluster.proxy.keep_time() for cluster in server.clusters]
+    jobs = [job for each in server.clusters for job in (each.proxy.keep_time(), each.watch.run())]
     async with (
         serve_pages(options.health_bind_address, options.health_port, pages) as server.health_port,
         serve_pages(options.admin_bind_address, options.admin_port, {"/metrics": pages["/metrics"]}) as admin_port,
