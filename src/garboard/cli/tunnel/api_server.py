@@ -7,7 +7,7 @@ from pathlib import Path
 from garboard.errors import BadUsage
 from garboard.host import Machine
 from garboard.kube import Access, in_cluster_access, read_access
-from garboard.kube.leases import ApiLeaseBook
+from garboard.kube.server_leases import ApiLeaseBook
 from garboard.kube.tokens import ApiTokenReviewer
 
 

@@ -7,7 +7,7 @@ import pytest
 from garboard.documents import Json
 from garboard.errors import BadDocument
 from garboard.kube import Access, in_cluster_access, read_access
-from garboard.kube.leases import ApiLeaseBook, read_lease
+from garboard.kube.server_leases import ApiLeaseBook, read_lease
 from garboard.kube.tokens import read_review
 from garboard.pki.kubeconfig import Kubeconfig
 from garboard.tunnel.leases import own_lease
