@@ -12,7 +12,7 @@ from garboard.config.printing import cluster_text, configuration_text
 from garboard.config.problems import InvalidConfiguration, Notes, Problem
 from garboard.config.reading import ReadOptions
 from garboard.config.sources import ConfigSource
-from garboard.config.stored import load_stored_cluster
+from garboard.config.stored import load_stored_cluster, load_stored_kubelet
 from garboard.config.versions import ResolvedVersion, resolve_version
 from garboard.config.whole_file import check_file, migrated_text
 
@@ -36,6 +36,7 @@ __all__ = [
     "init_from_flags",
     "join_from_flags",
     "load_stored_cluster",
+    "load_stored_kubelet",
     "migrated_text",
     "parse_feature_gates",
     "reset_from_flags",

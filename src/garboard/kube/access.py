@@ -1,6 +1,5 @@
 """What a kubeconfig grants: where the API server is, whom it trusts, and who we are to it."""
 
-import os
 import posixpath
 import ssl
 from collections.abc import Mapping
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 
 from garboard.errors import BadDocument
 from garboard.pki.kubeconfig import CurrentContext, ReadFile, read_kubeconfig
+from garboard.pki.tls import client_context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,22 +26,10 @@ class Access:
 
     def tls(self) -> ssl.SSLContext:
         """Return how connections are made; only the kubeconfig's own authorities are trusted, if it names any."""
-        context = ssl.create_default_context(cadata=self.ca.decode("ascii", "replace") or None)
+        context = client_context(self.ca, self.credential)
         if self.is_unverified:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if self.credential:
-            _load_credential(context, self.credential)
         return context
-
-
-def _load_credential(context: ssl.SSLContext, pem: bytes) -> None:
-    # The ssl module takes certificates from files only; one in memory keeps the key off every disk.
-    file = os.memfd_create("credential")
-    try:
-        os.write(file, pem)
-        context.load_cert_chain(f"/proc/self/fd/{file}")
-    finally:
-        os.close(file)
 
 
 def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None = None) -> Access:
@@ -51,18 +39,12 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
     """
     current = read_kubeconfig(data, source)
     address = server or current.server
-    url = urlsplit(address)
-    try:
-        port = url.port or 443
-    except ValueError:
-        port = 0
-    if url.scheme != "https" or not url.hostname or not port:
-        raise _bad(source, f"its server {address!r} is not an https:// address")
+    host, port, prefix = _split(address, source)
     access = Access(
         server=address,
-        host=url.hostname,
+        host=host,
         port=port,
-        prefix=url.path.rstrip("/"),
+        prefix=prefix,
         ca=current.content(current.cluster, "certificate-authority", read),
         credential=_credential(current, read),
         token=_token(current, read),
@@ -70,6 +52,26 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
     )
     _try(access, source)
     return access
+
+
+def anonymous_access(server: str, ca: bytes, *, is_unverified: bool = False) -> Access:
+    """Return what nobody in particular may do at a server; without `ca` the system's authorities are trusted."""
+    host, port, prefix = _split(server, "the API server's endpoint")
+    access = Access(server=server, host=host, port=port, prefix=prefix, ca=ca, is_unverified=is_unverified)
+    _try(access, server)
+    return access
+
+
+def _split(address: str, source: str) -> tuple[str, int, str]:
+    """Return host, port and path of an API server."""
+    url = urlsplit(address)
+    try:
+        port = url.port or 443
+    except ValueError:
+        port = 0
+    if url.scheme != "https" or not url.hostname or not port:
+        raise _bad(source, f"its server {address!r} is not an https:// address")
+    return url.hostname, port, url.path.rstrip("/")
 
 
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"

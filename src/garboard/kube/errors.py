@@ -23,6 +23,12 @@ class Forbidden(RequestRefused):
     default_hint = "name the kubeconfig of a user who may, such as super-admin.conf, with --kubeconfig"
 
 
+class Unauthenticated(Forbidden):
+    """The API server does not know who asks: a token that ended, a certificate of somebody else's."""
+
+    default_class = "unauthenticated"
+
+
 class ObjectMissing(RequestRefused):
     """The object, its namespace or its whole kind does not exist."""
 
@@ -52,7 +58,7 @@ class ObjectInvalid(RequestRefused):
 
 
 _BY_REASON: dict[str, type[RequestRefused]] = {
-    "Unauthorized": Forbidden,
+    "Unauthorized": Unauthenticated,
     "Forbidden": Forbidden,
     "NotFound": ObjectMissing,
     "AlreadyExists": ObjectExists,
@@ -80,6 +86,13 @@ def refusal(what: str, code: int, status: Json) -> RequestRefused:
     return error
 
 
+# OpenSSL's numbers for a certificate whose time has not come, or is over.
+_NOT_YET_VALID, _EXPIRED = 9, 10
+_CLOCKS = {
+    _NOT_YET_VALID: "has a certificate that is not valid yet by this machine's clock",
+    _EXPIRED: "has a certificate that has expired by this machine's clock",
+}
+
 # The first that fits is taken: error type, what happened, hint.
 _CASES: tuple[tuple[type[OSError], str, str], ...] = (
     (
@@ -101,10 +114,21 @@ _CASES: tuple[tuple[type[OSError], str, str], ...] = (
 
 def unreachable(server: str, error: Exception) -> ClusterUnreachable:
     """Return the error for a server that gave no answer."""
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _CLOCKS:
+        return ClusterUnreachable(
+            f"the API server at {server} {_CLOCKS[error.verify_code]}",
+            hint="compare `date -u` here and there; if the clocks are right, renew: garboard certs renew all",
+            error_class="clock-skew",
+        )
     for kind, text, hint in _CASES:
         if isinstance(error, kind):
+            is_untrusted = isinstance(error, ssl.SSLCertVerificationError)
             detail = f" ({error.verify_message})" if isinstance(error, ssl.SSLCertVerificationError) else ""
-            return ClusterUnreachable(f"the API server at {server} {text}{detail}", hint=hint)
+            return ClusterUnreachable(
+                f"the API server at {server} {text}{detail}",
+                hint=hint,
+                error_class="untrusted" if is_untrusted else None,
+            )
     return ClusterUnreachable(
         f"the API server at {server} gave no answer: {error}", hint="check the server in the kubeconfig"
     )

@@ -8,7 +8,7 @@ import click
 
 from garboard.cli.lazy import SuggestingGroup, kept_example
 from garboard.cli.output import OutputFormat
-from garboard.phases.flags import OWN_FLAGS, Flag, FlagValue, GivenFlags
+from garboard.phases.flags import OWN_FLAGS, WORKFLOW_FLAGS, Flag, FlagValue, GivenFlags
 from garboard.phases.workflow import ContextT, Phase, tree_text
 
 OUTPUT = "output"
@@ -34,9 +34,8 @@ class Workflow(Generic[ContextT]):
     run: Callable[[Asked], None]
 
     def options(self, names: Iterable[str]) -> list[click.Parameter]:
-        own = ("strict-config", "strict-patches")
         options: list[click.Parameter] = [_option(self.flags[name]) for name in names]
-        options += [_option(OWN_FLAGS[name]) for name in own]
+        options += map(_option, OWN_FLAGS.values())
         output = click.Choice(["text", "json", "yaml"])
         options.append(
             click.Option(
@@ -109,7 +108,7 @@ class WorkflowGroup(click.Group, Generic[ContextT]):
     ) -> None:
         super().__init__(
             name=workflow.name,
-            params=workflow.options(flags),
+            params=[*workflow.options(flags), *map(_option, WORKFLOW_FLAGS.values())],
             callback=self._run,
             help=f"{summary}\n\nThe phases, in their order:\n\n\b\n{tree_text(workflow.phases)}",
             epilog=kept_example(epilog),
@@ -167,6 +166,8 @@ def _option(flag: Flag) -> click.Option:
     shared = {"help": flag.help, "hidden": flag.is_hidden}
     if flag.kind == "switch":
         return click.Option(declarations, is_flag=True, **shared)  # type: ignore[arg-type]
+    if flag.choices:
+        return click.Option(declarations, type=click.Choice(flag.choices), **shared)  # type: ignore[arg-type]
     if flag.kind == "number":
         number = click.IntRange(0, 65535)
         return click.Option(declarations, type=number, default=flag.default, show_default=True, **shared)  # type: ignore[arg-type]

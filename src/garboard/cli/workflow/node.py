@@ -13,6 +13,7 @@ from garboard.host.node_machine import NodeMachine
 from garboard.manifests import NodeHost
 from garboard.manifests.node import EXTRA_CA_DIRECTORIES
 from garboard.model.lifecycle import InitConfiguration, JoinConfiguration
+from garboard.model.node import NodeRegistration
 from garboard.patches import PatchFile
 from garboard.phases.flags import GivenFlags
 from garboard.phases.patching import NodePatches
@@ -43,6 +44,11 @@ def _patch_files(directory: str) -> list[PatchFile]:
 def read_options(flags: GivenFlags) -> ReadOptions:
     # Sockets are looked for where a phase takes one: the others do not use it.
     return ReadOptions(is_strict=flags.switch("strict-config"), detects_cri="cri-socket" in flags.values)
+
+
+def ignored_checks(registration: NodeRegistration, flags: GivenFlags) -> frozenset[str]:
+    """Return the checks whose errors are only warnings, in lower case: those of the file and those of the flag."""
+    return frozenset(map(str.lower, (*registration.ignore_preflight_errors, *flags.list("ignore-preflight-errors"))))
 
 
 def with_node_name(config: ConfigT, flags: GivenFlags) -> ConfigT:

@@ -12,6 +12,13 @@ _NO_MANAGER = "No supported init system detected, won't make sure the kubelet is
 
 def plan_kubelet_start(context: InitContext) -> Iterator[Step | Note]:
     """Plan the files that differ, and a (re)start unless the kubelet runs with these very files."""
+    yield from plan_kubelet(context, kind="InitConfiguration", registers_taints=False)
+
+
+def plan_kubelet(
+    context: InitContext, *, kind: str, registers_taints: bool, has_other_changes: bool = False
+) -> Iterator[Step | Note]:
+    """Plan the kubelet of any node; `has_other_changes` starts it anew even if it has these very files."""
     cluster = context.config.cluster
     patches = context.patches.begin(cluster.release)
     rendered = kubelet_files(
@@ -19,13 +26,13 @@ def plan_kubelet_start(context: InitContext) -> Iterator[Step | Note]:
         cluster,
         context.config.node_registration,
         context.host,
-        kind="InitConfiguration",
-        registers_taints=False,
+        kind=kind,
+        registers_taints=registers_taints,
         patcher=patches,
     )
     writes = tuple(context.writes(rendered))
     yield from patches.notes()
-    has_changes = any(isinstance(each, Step) for each in writes)
+    has_changes = has_other_changes or any(isinstance(each, Step) for each in writes)
     if not context.machine.has_service_manager():
         yield Note(_NO_MANAGER, is_warning=True)
         yield from writes
