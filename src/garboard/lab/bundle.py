@@ -107,7 +107,8 @@ def garboard_image(name: str, staging: Path, machine: Machine) -> Image:
     python = Path(sys.executable).resolve()
     compiled = [path for path in files.values() if re.search(r"\.so(\.|$)", path.name)]
     libraries: dict[str, Path] = {}
-    add_programs(libraries, links, [python, *compiled], machine)
+    ip = machine.find_program("ip")  # `tunnel link` calls it
+    add_programs(libraries, links, [python, *compiled, *([ip] if ip else [])], machine)
     files.update({inside: path for inside, path in libraries.items() if not path.is_relative_to(staging.resolve())})
     run = (str(python), "-c", f"import sys; sys.path.insert(0, {SITE!r}); from garboard.cli.main import main; main()")
     return Image(name, files, run, links, folders=("tmp", "run", "etc"))
