@@ -98,9 +98,9 @@ class Call:
             size += len(chunk)
         self._http.send_data(stream, message_prefix(size), *chunks)
 
-    def consume(self, size: int) -> None:
-        """The application is done with a message of this size: the peer may send as much again."""
-        self._http.credit(self.stream, size + PREFIX_BYTES)
+    def consume(self, size: int, messages: int = 1) -> None:
+        """The application is done with messages of this size together: the peer may send as much again."""
+        self._http.credit(self.stream, size + PREFIX_BYTES * messages)
 
     def advance(self, step: CallStep) -> None:
         following = TRANSITIONS.get((self.state, step))
