@@ -1,4 +1,4 @@
-"""What stands behind the tunnel: an echo, an endless source (once it got a byte) and a sink that confirms, in one process.
+"""What stands behind the tunnel: an echo, a source that is endless once it got a byte, and a sink, in one process.
 
     python -m benchmarks.tunnel.backends
 

@@ -31,6 +31,7 @@ MB = 1_000_000
 BULK_BYTES = 400 * MB
 ECHO_S = 3.0
 NEIGHBOURS = 100
+CONNECTS = 3000
 PAIRS = ("ours", "stock", "ours-stock", "stock-ours")
 
 
@@ -54,7 +55,9 @@ def bulk(pair: Pair, ports: Ports) -> Found:
 def echo(pair: Pair, ports: Ports) -> Found:
     found: Found = {}
     for count in (1, 64):
+        used = pair.cpu_s()
         seen = load.echo(pair.front, ports.echo, count, ECHO_S)
+        found[f"echo, {count} connections, CPU us"] = (pair.cpu_s() - used) / (seen.per_second * ECHO_S) * 1e6
         found[f"echo, {count} connections, p50 us"] = seen.p50_us
         found[f"echo, {count} connections, p99 us"] = seen.p99_us
         found[f"echo, {count} connections, per s"] = seen.per_second
@@ -62,7 +65,9 @@ def echo(pair: Pair, ports: Ports) -> Found:
 
 
 def connects(pair: Pair, ports: Ports) -> Found:
-    return {"connects per s": load.connects_per_second(pair.front, ports.echo, 16, 3000)}
+    used = pair.cpu_s()
+    per_second = load.connects_per_second(pair.front, ports.echo, 16, CONNECTS)
+    return {"connects per s": per_second, "connects, CPU us": (pair.cpu_s() - used) / CONNECTS * 1e6}
 
 
 def memory(pair: Pair, ports: Ports) -> Found:
