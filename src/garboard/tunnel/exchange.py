@@ -1,20 +1,22 @@
-"""The agent's protocol on one Connect stream without I/O: packets of the server in, packets and deeds out.
+"""The end that dials, on one Connect stream and without I/O: packets of the peer in, packets and deeds out.
 
+An agent is this end for connections to its node's network, a server for connections to the control plane's.
 Dialling, sockets and buffers are left to the modules around it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from garboard.tunnel import packets
-from garboard.tunnel.agent.connections import TRANSITIONS, Action, Connection, State, Trigger
-from garboard.tunnel.packets import Packet, decode_packet, encode_packet, peek_data
+from garboard.tunnel.connections import TRANSITIONS, Action, Connection, State, Trigger
+from garboard.tunnel.packets import Packet, encode_packet
 
 DRAIN: Final = encode_packet(packets.Drain())
+STALLED: Final = "closed alone: the endpoint took no data while the other connections waited"
 
 
-class ToServer(NamedTuple):
-    """Send to the server, behind what the connection has sent before; without one as soon as possible."""
+class ToPeer(NamedTuple):
+    """Send to the peer, behind what the connection has sent before; without one as soon as possible."""
 
     message: bytes
     connection: Connection | None
@@ -28,11 +30,11 @@ class StopDial(NamedTuple):
     connection: Connection
 
 
-class ToEndpoint(NamedTuple):
-    """A DATA packet as the server sent it: its payload goes to the endpoint."""
+class Deny(NamedTuple):
+    """A dial that was not even tried."""
 
-    connection: Connection
-    message: bytes
+    address: str
+    error: str
 
 
 class CloseEndpoint(NamedTuple):
@@ -42,34 +44,47 @@ class CloseEndpoint(NamedTuple):
     is_cut: bool
 
 
-Effect = ToServer | Dial | StopDial | ToEndpoint | CloseEndpoint
+class Forget(NamedTuple):
+    """The connection is over for the peer."""
+
+    connection: Connection
+
+
+Effect = ToPeer | Dial | StopDial | Deny | CloseEndpoint | Forget
+Guard = Callable[[str], str]  # why an address must not be dialled; empty when it may
 
 
 class Exchange:
     """The connections of one stream; `ids` gives every connection of the process another number."""
 
-    def __init__(self, ids: Iterator[int]) -> None:
+    def __init__(self, ids: Iterator[int], guard: Guard = lambda _address: "") -> None:
         self._ids = ids
+        self._guard = guard
         self.connections: dict[int, Connection] = {}  # that are not DONE, by connectID
+        self._dials: dict[int, Connection] = {}  # that are DIALLING, by the peer's number for them
 
-    def server_said(self, message: bytes) -> list[Effect]:
-        """One packet of the server. Raises `BadWire`."""
-        quick = peek_data(message)
-        if quick is not None:
-            return self._data(quick[0], message)
-        match decode_packet(message):
+    def peer_said(self, packet: Packet) -> list[Effect]:
+        """One packet of the peer that is not DATA for an open connection."""
+        match packet:
             case packets.Data(connect_id):
-                return self._data(connect_id, message)
+                return [_to_peer(packets.CloseResponse("unrecognized connectID", connect_id))]
             case packets.DialRequest() as request:
                 return self._dial(request)
             case packets.CloseRequest(connect_id):
                 connection = self.connections.get(connect_id)
                 if connection is None or connection.state is not State.OPEN:
-                    return [_to_server(packets.CloseResponse("Unknown connectID", connect_id))]
+                    return [_to_peer(packets.CloseResponse("Unknown connectID", connect_id))]
                 return self._move(connection, Trigger.CLOSE_ASKED)
+            case packets.CloseResponse(_, connect_id):
+                connection = self.connections.get(connect_id)
+                return self._move(connection, Trigger.PEER_CLOSED) if connection else []
             case packets.CloseDial(random):
-                return self._cancel_dial(random)
+                connection = self._dials.get(random)
+                return self._move(connection, Trigger.DIAL_CANCELLED) if connection else []
         return []  # stock agents ignore the rest as well
+
+    def is_dialling(self, random: int) -> bool:
+        return random in self._dials
 
     def dialled(self, connection: Connection) -> list[Effect]:
         return self._move(connection, Trigger.DIALLED)
@@ -82,39 +97,35 @@ class Exchange:
         return self._move(connection, Trigger.ENDPOINT_CLOSED, error)
 
     def endpoint_stalled(self, connection: Connection) -> list[Effect]:
-        error = "closed alone: the endpoint took no data while the other connections waited"
-        return self._move(connection, Trigger.STALLED, error)
+        return self._move(connection, Trigger.STALLED, STALLED)
 
-    def server_lost(self) -> list[Effect]:
+    def peer_lost(self) -> list[Effect]:
         return [
             effect
             for connection in list(self.connections.values())
-            for effect in self._move(connection, Trigger.SERVER_LOST)
+            for effect in self._move(connection, Trigger.PEER_LOST)
         ]
-
-    def _data(self, connect_id: int, message: bytes) -> list[Effect]:
-        connection = self.connections.get(connect_id)
-        if connection is not None and connection.state is State.OPEN:
-            return [ToEndpoint(connection, message)]
-        return [_to_server(packets.CloseResponse("unrecognized connectID", connect_id))]
 
     def _dial(self, request: packets.DialRequest) -> list[Effect]:
         if request.protocol not in ("tcp", "tcp4", "tcp6"):
             error = f"dial {request.protocol}: only tcp is carried"
-            return [_to_server(packets.DialResponse(error, 0, request.random))]
+        elif request.random in self._dials:
+            error = f"dial tcp {request.address}: this number is taken by another dial"
+        else:
+            error = self._guard(request.address)
+        if error:
+            return [_to_peer(packets.DialResponse(error, 0, request.random)), Deny(request.address, error)]
         connection = Connection(request.address, request.random, next(self._ids))
         self.connections[connection.connect_id] = connection
+        self._dials[request.random] = connection
         return [Dial(connection)]
-
-    def _cancel_dial(self, random: int) -> list[Effect]:
-        dials = (each for each in self.connections.values() if each.random == random)
-        connection = next((each for each in dials if each.state is State.DIALLING), None)
-        return self._move(connection, Trigger.DIAL_CANCELLED) if connection else []
 
     def _move(self, connection: Connection, trigger: Trigger, error: str = "") -> list[Effect]:
         following = TRANSITIONS.get((connection.state, trigger))
         if following is None:
             return []
+        if connection.state is State.DIALLING:
+            self._dials.pop(connection.random, None)
         connection.state, actions = following
         if connection.state is State.DONE:
             self.connections.pop(connection.connect_id, None)
@@ -131,10 +142,12 @@ def _act(connection: Connection, action: Action, error: str) -> Effect:
             answer = packets.CloseResponse(error, connection.connect_id)
         case Action.STOP_DIAL:
             return StopDial(connection)
+        case Action.FORGET:
+            return Forget(connection)
         case Action.FLUSH_AND_CLOSE | Action.CUT:
             return CloseEndpoint(connection, is_cut=action is Action.CUT)
-    return _to_server(answer, connection)
+    return _to_peer(answer, connection)
 
 
-def _to_server(packet: Packet, connection: Connection | None = None) -> ToServer:
-    return ToServer(encode_packet(packet), connection)
+def _to_peer(packet: Packet, connection: Connection | None = None) -> ToPeer:
+    return ToPeer(encode_packet(packet), connection)

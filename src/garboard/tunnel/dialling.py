@@ -5,6 +5,7 @@ import errno
 import os
 import socket
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Final, TypeVar
 
 DIAL_TIMEOUT_S: Final = 5.0
@@ -21,12 +22,19 @@ _GO_TEXTS: Final = {
 }
 
 
-class DialFailed(Exception):
-    """Why an endpoint was not reached; `is_timeout` for the metrics."""
+_KINDS: Final = {
+    errno.ECONNREFUSED: "refused",
+    errno.ENETUNREACH: "no_route",
+    errno.EHOSTUNREACH: "no_route",
+}
 
-    def __init__(self, text: str, *, is_timeout: bool = False) -> None:
+
+class DialFailed(Exception):
+    """Why an endpoint was not reached: in words, and as one word of a few."""
+
+    def __init__(self, text: str, kind: str = "failed") -> None:
         super().__init__(text)
-        self.is_timeout = is_timeout
+        self.kind = kind
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -48,25 +56,33 @@ async def dial(address: str, make: Callable[[], ProtocolT], timeout_s: float = D
         async with asyncio.timeout(timeout_s):
             return await _dial_each(host, port, make)
     except TimeoutError:
-        raise DialFailed(f"dial tcp {address}: i/o timeout", is_timeout=True) from None
+        raise DialFailed(f"dial tcp {address}: i/o timeout", "timed_out") from None
     except socket.gaierror:
-        raise DialFailed(f"dial tcp: lookup {host}: no such host") from None
+        raise DialFailed(f"dial tcp: lookup {host}: no such host", "no_such_host") from None
     except UnicodeError:
-        raise DialFailed(f"dial tcp: lookup {host}: no such host") from None
+        raise DialFailed(f"dial tcp: lookup {host}: no such host", "no_such_host") from None
     except OSError as error:
         text = _GO_TEXTS.get(error.errno or 0) or f"connect: {os.strerror(error.errno) if error.errno else error}"
-        raise DialFailed(f"dial tcp {address}: {text}") from None
+        raise DialFailed(f"dial tcp {address}: {text}", _KINDS.get(error.errno or 0, "failed")) from None
 
 
 async def _dial_each(host: str, port: int, make: Callable[[], ProtocolT]) -> ProtocolT:
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     failure: OSError | None = None
-    for _, _, _, _, place in found:
+    for place in await _resolve(host, port):
         try:
-            _, protocol = await loop.create_connection(make, str(place[0]), port)
+            _, protocol = await loop.create_connection(make, place, port)
         except OSError as error:
             failure = failure or error
         else:
             return protocol
     raise failure or OSError(errno.EHOSTUNREACH, "no address")
+
+
+async def _resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host; asking for those of an address would cost a thread's attention for nothing."""
+    try:
+        return [str(ip_address(host))]
+    except ValueError:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [str(place[0]) for _, _, _, _, place in found]

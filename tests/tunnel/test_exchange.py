@@ -1,35 +1,41 @@
-"""The agent's conversations, kept in `conversations/`."""
+"""Conversations of the end that dials, kept in `exit_conversations/`; the peer is called the server here."""
 
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from garboard.tunnel.agent.connections import Connection
-from garboard.tunnel.agent.exchange import CloseEndpoint, Dial, Effect, Exchange, StopDial, ToEndpoint, ToServer
-from garboard.tunnel.packets import decode_packet, encode_packet, payload_of
+from garboard.tunnel import packets
+from garboard.tunnel.connections import Connection, State
+from garboard.tunnel.exchange import CloseEndpoint, Deny, Dial, Effect, Exchange, Forget, StopDial, ToPeer
+from garboard.tunnel.packets import decode_packet
 from tests.tunnel.scripts import format_packet, parse_packet, play
 
-SCRIPTS = sorted((Path(__file__).parent / "conversations").glob("*.txt"))
+SCRIPTS = sorted((Path(__file__).parent / "exit_conversations").glob("*.txt"))
 
 
 class Stage:
     """An exchange whose endpoints are known by their addresses."""
 
     def __init__(self) -> None:
-        self.exchange = Exchange(count(2, 2))
+        self.exchange = Exchange(count(2, 2), lambda address: "denied" if address.startswith("secret") else "")
         self.endpoints: dict[str, Connection] = {}
 
     def say(self, text: str) -> list[str]:
         who, _, what = text.partition(": ")
         kind, _, name = who.partition(" ")
-        effects = self._endpoint(self.endpoints[name], what) if kind == "endpoint" else self._server(what)
-        return [self._show(effect) for effect in effects]
-
-    def _server(self, what: str) -> list[Effect]:
+        if kind == "endpoint":
+            return self._show(self._endpoint(self.endpoints[name], what))
         if what == "is lost":
-            return self.exchange.server_lost()
-        return self.exchange.server_said(encode_packet(parse_packet(what)))
+            return self._show(self.exchange.peer_lost())
+        return self._server(parse_packet(what))
+
+    def _server(self, packet: packets.Packet) -> list[str]:
+        if isinstance(packet, packets.Data):
+            connection = self.exchange.connections.get(packet.connect_id)
+            if connection is not None and connection.state is State.OPEN:
+                return [f"endpoint {connection.address}: write {packet.data.decode()}"]
+        return self._show(self.exchange.peer_said(packet))
 
     def _endpoint(self, connection: Connection, what: str) -> list[Effect]:
         verb, _, error = what.partition(" ")
@@ -44,19 +50,24 @@ class Stage:
                 return self.exchange.endpoint_stalled(connection)
         raise ValueError(what)
 
-    def _show(self, effect: Effect) -> str:
+    def _show(self, effects: list[Effect]) -> list[str]:
+        return [self._text(effect) for effect in effects if not isinstance(effect, Forget)]
+
+    def _text(self, effect: Effect) -> str:
         match effect:
-            case ToServer(message):
+            case ToPeer(message):
                 return f"server: {format_packet(decode_packet(message))}"
             case Dial(connection):
                 self.endpoints[connection.address] = connection
                 return f"endpoint {connection.address}: dial"
             case StopDial(connection):
                 return f"endpoint {connection.address}: stop dialling"
-            case ToEndpoint(connection, message):
-                return f"endpoint {connection.address}: write {bytes(payload_of(message)).decode()}"
+            case Deny(address):
+                return f"endpoint {address}: deny"
             case CloseEndpoint(connection, is_cut):
                 return f"endpoint {connection.address}: {'cut' if is_cut else 'flush and close'}"
+            case Forget():
+                raise AssertionError
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from garboard.tunnel.agent import dialling
-from garboard.tunnel.agent.dialling import DialFailed, dial, split_address
+from garboard.tunnel import dialling
+from garboard.tunnel.dialling import DialFailed, dial, split_address
 
 
 @pytest.mark.parametrize(
@@ -24,20 +24,20 @@ def test_bad_address_is_refused_in_words(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "words", "is_timeout"),
+    ("error", "words", "kind"),
     [
-        (OSError(errno.ECONNREFUSED, ""), "connect: connection refused", False),
-        (OSError(errno.EHOSTUNREACH, ""), "connect: no route to host", False),
-        (OSError(errno.ENETUNREACH, ""), "connect: network is unreachable", False),
-        (OSError(errno.EMFILE, ""), "socket: too many open files", False),
-        (OSError(errno.EACCES, ""), "connect: Permission denied", False),
-        (OSError(errno.ETIMEDOUT, ""), "i/o timeout", True),
-        (socket.gaierror(socket.EAI_NONAME, ""), "lookup h: no such host", False),
-        (TimeoutError(), "i/o timeout", True),
+        (OSError(errno.ECONNREFUSED, ""), "connect: connection refused", "refused"),
+        (OSError(errno.EHOSTUNREACH, ""), "connect: no route to host", "no_route"),
+        (OSError(errno.ENETUNREACH, ""), "connect: network is unreachable", "no_route"),
+        (OSError(errno.EMFILE, ""), "socket: too many open files", "failed"),
+        (OSError(errno.EACCES, ""), "connect: Permission denied", "failed"),
+        (OSError(errno.ETIMEDOUT, ""), "i/o timeout", "timed_out"),
+        (socket.gaierror(socket.EAI_NONAME, ""), "lookup h: no such host", "no_such_host"),
+        (TimeoutError(), "i/o timeout", "timed_out"),
     ],
 )
 def test_failures_have_the_words_that_servers_look_for(
-    error: OSError, words: str, is_timeout: bool, monkeypatch: pytest.MonkeyPatch
+    error: OSError, words: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
         raise error
@@ -45,4 +45,4 @@ def test_failures_have_the_words_that_servers_look_for(
     monkeypatch.setattr(dialling, "_dial_each", fail)
     with pytest.raises(DialFailed, match=words) as failed:
         asyncio.run(dial("h:80", asyncio.Protocol))
-    assert failed.value.is_timeout is is_timeout
+    assert failed.value.kind == kind

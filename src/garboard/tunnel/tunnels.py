@@ -1,12 +1,16 @@
-"""One tunnelled connection as the server sees it: its states, and the one table of what leads from state to state."""
+"""One tunnelled connection as the end that was asked for it sees it, and the one table of its states.
+
+That end is the server for connections of API servers, and the agent for connections of its node. Here an "agent" is
+whoever dials for it: the peer at the other end of a Connect stream.
+"""
 
 from enum import Enum, auto
 from typing import Final
 
-from garboard.tunnel.identifiers import Identifiers
-
 
 class State(Enum):
+    __hash__ = object.__hash__  # a key of the table below: the hash of a name costs a call
+
     IDLE = auto()  # the front end has not dialled
     DIALLING = auto()
     OPEN = auto()
@@ -15,6 +19,8 @@ class State(Enum):
 
 
 class Trigger(Enum):
+    __hash__ = object.__hash__
+
     DIALLED = auto()  # by the front end, and an agent was found
     NO_AGENT = auto()
     ACCEPTED = auto()
@@ -36,6 +42,8 @@ class Action(Enum):
     TELL_ACCEPTED = auto()
     TELL_REFUSED = auto()
     TELL_CLOSED = auto()
+    FORGET = auto()  # nothing more goes to the agent
+    CUT = auto()  # what waits to be sent is dropped, and the close goes out without it
 
 
 S, T, A = State, Trigger, Action
@@ -58,13 +66,13 @@ TRANSITIONS: Final[dict[tuple[State, Trigger], tuple[State, tuple[Action, ...]]]
     # The answer and the client's change of mind crossed each other.
     (S.OPEN, T.FRONT_GAVE_UP): (S.CLOSING, (A.ASK_CLOSE,)),
     (S.OPEN, T.FRONT_GONE): (S.CLOSING, (A.ASK_CLOSE,)),
-    (S.OPEN, T.AGENT_CLOSED): (S.DONE, (A.TELL_CLOSED,)),
+    (S.OPEN, T.AGENT_CLOSED): (S.DONE, (A.TELL_CLOSED, A.FORGET)),
     (S.OPEN, T.AGENT_LOST): (S.DONE, (A.TELL_CLOSED,)),
     (S.OPEN, T.STALLED): (S.CLOSING, (A.ASK_CLOSE, A.TELL_CLOSED)),
     (S.OPEN, T.CONFUSED): (S.CLOSING, (A.ASK_CLOSE, A.TELL_CLOSED)),
-    (S.CLOSING, T.AGENT_CLOSED): (S.DONE, (A.TELL_CLOSED,)),
+    (S.CLOSING, T.AGENT_CLOSED): (S.DONE, (A.TELL_CLOSED, A.FORGET)),
     (S.CLOSING, T.AGENT_LOST): (S.DONE, (A.TELL_CLOSED,)),
-    (S.CLOSING, T.EXPIRED): (S.DONE, (A.TELL_CLOSED,)),
+    (S.CLOSING, T.EXPIRED): (S.DONE, (A.CUT, A.TELL_CLOSED, A.FORGET)),
     (S.CLOSING, T.STALLED): (S.CLOSING, (A.TELL_CLOSED,)),
 }
 
@@ -91,16 +99,13 @@ class Tunnel:
 
 
 class Backend:
-    """One Connect stream of an agent, and the connections it carries."""
+    """One Connect stream, and the connections that its peer dialled for us."""
 
-    __slots__ = ("agent_id", "identifiers", "is_draining", "open", "pending")
-
-    def __init__(self, agent_id: str, identifiers: Identifiers) -> None:
-        self.agent_id = agent_id
-        self.identifiers = identifiers
+    def __init__(self, peer: str) -> None:
+        self.peer = peer  # as it is named in messages, such as "agent a1"
         self.is_draining = False
-        self.pending: dict[int, Tunnel] = {}  # dials the agent has not answered, by their id
-        self.open: dict[int, Tunnel] = {}  # by connectID, which an agent counts per stream
+        self.pending: dict[int, Tunnel] = {}  # dials the peer has not answered, by their id
+        self.open: dict[int, Tunnel] = {}  # by connectID, which a peer counts per stream
 
     def __repr__(self) -> str:
-        return f"<Backend {self.agent_id}>"
+        return f"<Backend {self.peer}>"

@@ -1,4 +1,4 @@
-"""The server's protocol without I/O: packets of agents and front ends come in, packets for them go out.
+"""The end that asks for connections, without I/O: packets of agents and front ends come in, packets for them go out.
 
 Every method returns what is to be sent, in order. Sockets, buffers and the clock's ticking are left to the modules
 around it.
@@ -7,13 +7,11 @@ around it.
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from garboard.tunnel import packets
-from garboard.tunnel.identifiers import Identifiers
 from garboard.tunnel.packets import Packet, decode_packet, encode_packet, peek_data
-from garboard.tunnel.server.routing import Backends
-from garboard.tunnel.server.tunnels import TRANSITIONS, Action, Backend, State, Trigger, Tunnel
+from garboard.tunnel.tunnels import TRANSITIONS, Action, Backend, State, Trigger, Tunnel
 
 NO_AGENT: Final = "No agent available"
 AGENT_LOST: Final = "the agent's connection was lost while it dialled"
@@ -34,14 +32,39 @@ class ToFront(NamedTuple):
     packet: Packet
 
 
-class DataToFront(NamedTuple):
-    """A DATA packet as the agent sent it."""
+class Accepted(NamedTuple):
+    """The connection is open on the backend: data may flow."""
 
     tunnel: Tunnel
+    backend: Backend
+
+
+class Cut(NamedTuple):
+    """Drop what the tunnel still wanted to send, and say this instead."""
+
+    tunnel: Tunnel
+    backend: Backend
     message: bytes
 
 
-Effect = ToAgent | ToFront | DataToFront
+class Forget(NamedTuple):
+    """The connection is over for the agent."""
+
+    tunnel: Tunnel
+    backend: Backend
+
+
+Effect = ToAgent | ToFront | Accepted | Cut | Forget
+
+
+class Routes(Protocol):
+    """The streams there are, and the choice among them."""
+
+    def add(self, backend: Backend) -> None: ...
+
+    def remove(self, backend: Backend) -> None: ...
+
+    def find(self, address: str) -> Backend | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +89,8 @@ class Counts:
 class Switchboard:
     """Connects front ends with agents."""
 
-    def __init__(self, backends: Backends, *, clock: Callable[[], float], times: Times | None = None) -> None:
-        self.backends = backends
+    def __init__(self, routes: Routes, *, clock: Callable[[], float], times: Times | None = None) -> None:
+        self._routes = routes
         self.counts = Counts()
         self._clock = clock
         self._times = times or Times()
@@ -75,22 +98,20 @@ class Switchboard:
 
     # Agents.
 
-    def agent_joined(self, agent_id: str, identifiers: Identifiers) -> Backend:
-        backend = Backend(agent_id, identifiers)
-        self.backends.add(backend)
-        return backend
+    def agent_joined(self, backend: Backend) -> None:
+        self._routes.add(backend)
 
     def agent_left(self, backend: Backend) -> list[Effect]:
         """The stream is gone, and with it what it carried; dials that it had not answered go to another agent."""
-        self.backends.remove(backend)
+        self._routes.remove(backend)
         out: list[Effect] = []
         opened, pending = list(backend.open.values()), list(backend.pending.values())
         backend.open.clear()
         backend.pending.clear()
         for tunnel in opened:
-            out += self._move(tunnel, Trigger.AGENT_LOST, f"the connection to agent {backend.agent_id} was lost")
+            out += self._move(tunnel, Trigger.AGENT_LOST, f"the connection to {backend.peer} was lost")
         for tunnel in pending:
-            tunnel.backend = self.backends.find(tunnel.address)
+            tunnel.backend = self._routes.find(tunnel.address)
             if tunnel.backend is None:
                 self.counts.dial_failed("backend_close")
                 out += self._move(tunnel, Trigger.NO_AGENT, AGENT_LOST)
@@ -98,20 +119,18 @@ class Switchboard:
                 out += self._move(tunnel, Trigger.AGENT_LOST)
         return out
 
-    def agent_said(self, backend: Backend, message: bytes) -> list[Effect]:
-        """One packet of an agent. Raises `BadWire` for bytes that are none."""
-        quick = peek_data(message)
-        if quick is not None:
-            return self._agent_data(backend, quick[0], message)
-        packet = decode_packet(message)
+    def agent_said(self, backend: Backend, packet: Packet) -> list[Effect]:
+        """One packet of an agent that is not DATA for an open connection."""
         match packet:
-            case packets.Data(connect_id):
-                return self._agent_data(backend, connect_id, message)
+            case packets.Data(connect_id) if connect_id:
+                return [_ask_close(backend, connect_id)]
             case packets.DialResponse():
                 return self._dial_answered(backend, packet)
             case packets.CloseResponse(error, connect_id):
                 tunnel = backend.open.get(connect_id)
                 return self._move(tunnel, Trigger.AGENT_CLOSED, error) if tunnel else []
+            case packets.CloseRequest(connect_id):
+                return self._agent_asks_close(backend, connect_id)
             case packets.CloseDial(random):
                 tunnel = backend.pending.get(random)
                 return self._move(tunnel, Trigger.REFUSED, "the agent gave the dial up") if tunnel else []
@@ -119,11 +138,13 @@ class Switchboard:
                 backend.is_draining = True
         return []  # the stock server ignores the rest as well
 
-    def _agent_data(self, backend: Backend, connect_id: int, message: bytes) -> list[Effect]:
+    def _agent_asks_close(self, backend: Backend, connect_id: int) -> list[Effect]:
+        """Drafts of the direction from nodes close so; stock agents never do."""
         tunnel = backend.open.get(connect_id)
         if tunnel is None:
-            return [_ask_close(backend, connect_id)] if connect_id else []
-        return [] if tunnel.is_over_for_front else [DataToFront(tunnel, message)]
+            return []
+        answer = ToAgent(backend, encode_packet(packets.CloseResponse("", connect_id)), tunnel)
+        return [answer, *self._move(tunnel, Trigger.AGENT_CLOSED)]
 
     def _dial_answered(self, backend: Backend, answer: packets.DialResponse) -> list[Effect]:
         tunnel = backend.pending.get(answer.random)
@@ -139,7 +160,7 @@ class Switchboard:
         self.counts.dial_seconds(self._clock() - tunnel.dialled_at)
         tunnel.connect_id = answer.connect_id
         backend.open[answer.connect_id] = tunnel
-        return self._move(tunnel, Trigger.ACCEPTED)
+        return [Accepted(tunnel, backend), *self._move(tunnel, Trigger.ACCEPTED)]
 
     # Front ends.
 
@@ -150,7 +171,7 @@ class Switchboard:
             return [ToFront(tunnel, packets.DialResponse(error, 0, request.random))]
         tunnel.protocol, tunnel.address, tunnel.random = request.protocol, request.address, request.random
         tunnel.dialled_at = self._clock()
-        tunnel.backend = self.backends.find(request.address)
+        tunnel.backend = self._routes.find(request.address)
         if tunnel.backend is None:
             self.counts.dial_failed("no_agent")
             return self._move(tunnel, Trigger.NO_AGENT, NO_AGENT)
@@ -263,6 +284,10 @@ class Switchboard:
                 return ToAgent(backend, encode_packet(packets.CloseDial(tunnel.dial_id)), None)
             case Action.ASK_CLOSE if backend:
                 return _ask_close(backend, tunnel.connect_id, tunnel)
+            case Action.CUT if backend:
+                return Cut(tunnel, backend, encode_packet(packets.CloseResponse("", tunnel.connect_id)))
+            case Action.FORGET if backend:
+                return Forget(tunnel, backend)
             case Action.TELL_ACCEPTED:
                 return ToFront(tunnel, packets.DialResponse("", tunnel.connect_id, tunnel.random))
             case Action.TELL_REFUSED:
