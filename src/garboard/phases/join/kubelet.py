@@ -24,6 +24,7 @@ def plan_kubelet_start(context: JoinContext) -> Iterator[Step | Note]:
         kind="JoinConfiguration",
         registers_taints=context.config.control_plane is None,
         has_other_changes=True,  # its way to the cluster is new
+        registers="" if context.joined.has_node else context.node_name,
     )
     if not context.is_kubelet_local_mode:
         yield from plan_wait_bootstrap(context)
