@@ -243,7 +243,10 @@ class Transactions:
             journal.store.remove()
 
     def _tidy(self) -> None:
-        """Remove what closed runs kept if they were killed while they closed, and the oldest of them."""
+        """Remove what closed runs kept if they were killed while they closed, the oldest, and those without a plan."""
+        for folder in self.folders.all():
+            if read_run(folder.lines(), self.codec) is None:
+                folder.remove()
         closed = [each for each in self.all() if not each.record.is_open]
         for each in closed:
             each.folder.drop_kept()
