@@ -1,10 +1,12 @@
 """Labs for tests: bare nodes for one test, clusters shared by a run; logs of the nodes are kept when a test fails."""
 
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,3 +118,24 @@ def one_node() -> Iterator[LabUnderTest]:
 def ha() -> Iterator[LabUnderTest]:
     """A cluster of three control planes and a worker, shared by the run: tests leave it as they found it."""
     yield from _cluster("ha")
+
+
+# What garboard and its dependencies import to write a node's files.
+_PACKAGES = ("garboard", "click", "msgspec", "yaml", "cryptography", "cffi", "_cffi_backend", "pycparser", "hpack")
+
+
+@pytest.fixture(scope="session")
+def garboard_in_node() -> Iterator[tuple[str, ...]]:
+    """The command that runs garboard in a node: a copy where every node looks: /tmp and /var are its own."""
+    folder = Path(tempfile.mkdtemp(prefix="garboard-test-", dir="/opt"))
+    try:
+        for name in _PACKAGES:
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.submodule_search_locations:
+                shutil.copytree(spec.submodule_search_locations[0], folder / name)
+            elif spec is not None and spec.origin:
+                shutil.copy(spec.origin, folder)
+        python = str(Path(sys.executable).resolve())
+        yield ("env", f"PYTHONPATH={folder}", python, "-c", "from garboard.cli.main import main; main()")
+    finally:
+        shutil.rmtree(folder)

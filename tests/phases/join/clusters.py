@@ -9,7 +9,7 @@ from typing import Any
 
 from garboard.config import FixedFacts, ReadOptions
 from garboard.config.load import ConfigFile
-from garboard.documents import write_yaml
+from garboard.documents import Json, write_yaml
 from garboard.errors import ClusterUnreachable
 from garboard.manifests import NodeHost
 from garboard.model.lifecycle import JoinConfiguration
