@@ -6,6 +6,7 @@ from garboard.engine import AwaitGate, Note, RemoveFile, Step, WriteFile
 from garboard.errors import NotReady
 from garboard.phases.init.kubelet import plan_kubelet
 from garboard.phases.join.context import JoinContext
+from garboard.phases.join.ending import plan_end
 from garboard.phases.waiting import KubeletBootstrapped, KubeletHealthy
 from garboard.pki.bootstrap_kubeconfig import FILE_NAME
 from garboard.pki.store import CERTIFICATE_MODE, SECRET_MODE
@@ -54,3 +55,5 @@ def plan_wait_bootstrap(context: JoinContext) -> Iterator[Step | Note]:
     )
     yield Step(AwaitGate(gate=bootstrapped), "the node is part of the cluster with it")
     yield Step(RemoveFile(path=context.node.kubeconfig_path(FILE_NAME)), "the kubelet has its own certificate")
+    if context.config.control_plane is None:
+        yield from plan_end(context)

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from garboard.engine import Note, Step
+from garboard.model.component import LocalEtcd
 from garboard.phases.control_plane import mark_control_plane, wait_for_control_plane
 from garboard.phases.join.context import JoinContext
+from garboard.phases.join.ending import plan_end
 
 
 def plan_mark(context: JoinContext) -> Iterator[Step | Note]:
@@ -14,3 +16,4 @@ def plan_mark(context: JoinContext) -> Iterator[Step | Note]:
 
 def plan_wait_control_plane(context: JoinContext) -> Iterator[Step | Note]:
     yield from wait_for_control_plane(context.config.timeouts)
+    yield from plan_end(context, has_member=isinstance(context.node.config.cluster.etcd, LocalEtcd))
