@@ -19,6 +19,7 @@ COMMANDS = {
     "status": LazyCommand("garboard.cli.status:status", "Show the run on this node that was cut short."),
     "resume": LazyCommand("garboard.cli.resume:resume", "Carry a run that was cut short to its end."),
     "undo": LazyCommand("garboard.cli.undo:undo", "Take back what a run that was cut short has done."),
+    "reset": LazyCommand("garboard.cli.reset:reset", "Remove what init or join made on this machine."),
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
     "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
     "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),

@@ -84,8 +84,8 @@ class RunFolder:
 class RunFolders:
     """All runs of this machine, below /var/lib/garboard unless another folder is given."""
 
-    def __init__(self, root: Path = STATE_DIR) -> None:
-        self.root = root
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or STATE_DIR
 
     def all(self) -> tuple[RunFolder, ...]:
         """Return every run, the oldest first: names begin with the time."""

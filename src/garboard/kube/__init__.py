@@ -4,7 +4,7 @@ It satisfies the Protocols of the executor (`put`) and of the phases that look a
 objects there should be is decided there; here are the connection, the paths and the errors in words.
 """
 
-from garboard.kube.access import Access, anonymous_access, read_access
+from garboard.kube.access import Access, anonymous_access, in_cluster_access, read_access
 from garboard.kube.client import KubeClient
 from garboard.kube.errors import (
     Forbidden,
@@ -30,5 +30,6 @@ __all__ = [
     "TurnFailed",
     "Unauthenticated",
     "anonymous_access",
+    "in_cluster_access",
     "read_access",
 ]

@@ -1,6 +1,8 @@
 """What a kubeconfig grants: where the API server is, whom it trusts, and who we are to it."""
 
+import posixpath
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -38,7 +40,6 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
     current = read_kubeconfig(data, source)
     address = server or current.server
     host, port, prefix = _split(address, source)
-    token = (current.user or {}).get("token")
     access = Access(
         server=address,
         host=host,
@@ -46,7 +47,7 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
         prefix=prefix,
         ca=current.content(current.cluster, "certificate-authority", read),
         credential=_credential(current, read),
-        token=token if isinstance(token, str) else "",
+        token=_token(current, read),
         is_unverified=current.cluster.get("insecure-skip-tls-verify") is True,
     )
     _try(access, source)
@@ -73,10 +74,43 @@ def _split(address: str, source: str) -> tuple[str, int, str]:
     return url.hostname, port, url.path.rstrip("/")
 
 
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def in_cluster_access(environment: Mapping[str, str], read: ReadFile) -> Access:
+    """Return what a pod's service account grants, as client-go finds it."""
+    host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
+    token, ca = read(f"{SERVICE_ACCOUNT}/token"), read(f"{SERVICE_ACCOUNT}/ca.crt")
+    if not host or not port.isdigit() or token is None or ca is None:
+        raise BadDocument(
+            "this is no pod with a service account, so there is no way to the API server",
+            hint="name a kubeconfig with --kubeconfig",
+            error_class="bad-kubeconfig",
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return Access(
+        server=f"https://{shown}:{port}",
+        host=host,
+        port=int(port),
+        ca=ca,
+        token=token.decode("ascii", "replace").strip(),
+    )
+
+
 def _credential(current: CurrentContext, read: ReadFile) -> bytes:
     user = current.user or {}
     parts = [current.content(user, key, read) for key in ("client-certificate", "client-key")]
     return b"\n".join(parts) if all(parts) else b""
+
+
+def _token(current: CurrentContext, read: ReadFile) -> str:
+    """Return the user's token; a file that is named for it goes first, as in client-go."""
+    user = current.user or {}
+    path, held = user.get("tokenFile"), user.get("token")
+    content = read(posixpath.join(posixpath.dirname(current.source), path)) if path and isinstance(path, str) else None
+    if content is not None:
+        return content.decode("ascii", "replace").strip()
+    return held if isinstance(held, str) else ""
 
 
 def _try(access: Access, source: str) -> None:

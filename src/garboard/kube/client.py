@@ -100,6 +100,10 @@ class KubeClient:
                 raise
             self._update(action)
 
+    def ask(self, method: str, path: str, what: str, content: Json = None) -> dict[str, Json]:
+        """Send a request of the caller's own making and return the object in the answer; it has no field manager."""
+        return self._ask(method, path, what, content, written_as="")
+
     def replace(self, action: PutObject) -> None:
         """Put the object over the one that is there; with a resourceVersion, only if nobody changed it in between."""
         self._replace(action, action.content)
@@ -160,11 +164,18 @@ class KubeClient:
         self._ask("PUT", _path(action), _told("update", action), content)
 
     def _ask(
-        self, method: str, path: str, what: str, content: Json = None, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        what: str,
+        content: Json = None,
+        content_type: str = "application/json",
+        *,
+        written_as: str = _WRITTEN_AS,
     ) -> dict[str, Json]:
         """Send a request and return the object in the answer; `what` says in an error what was tried."""
         body = None if content is None else json.dumps(content).encode()
-        path += _WRITTEN_AS if body else ""
+        path += written_as if body else ""
         headers = {**self._headers, **({"Content-Type": content_type} if body else {})}
         code, data, _ = self._send(method, self._prefix + path, body, headers)
         try:

@@ -11,6 +11,7 @@ from garboard.errors import ClusterUnreachable, GarboardError
 class RequestRefused(GarboardError):
     """The API server answered, with a failure; the message is its own."""
 
+    http_status = 0
     default_class = "api-failed"
     default_hint: ClassVar[str] = "look at the log of kube-apiserver"
 
@@ -80,7 +81,9 @@ def refusal(what: str, code: int, status: Json) -> RequestRefused:
     fields = status if isinstance(status, dict) and status.get("kind") == "Status" else {}
     reason = str(fields.get("reason") or _BY_CODE.get(code, ""))
     kind = _BY_REASON.get(reason, RequestRefused)
-    return kind(f"{what}: {fields.get('message') or f'HTTP status {code}'}", hint=kind.default_hint)
+    error = kind(f"{what}: {fields.get('message') or f'HTTP status {code}'}", hint=kind.default_hint)
+    error.http_status = code
+    return error
 
 
 # OpenSSL's numbers for a certificate whose time has not come, or is over.

@@ -11,6 +11,7 @@ from garboard.lab.imageset import copy_store
 from garboard.lab.layout import NodeFiles
 from garboard.lab.mounts import SYSCTLS, RootPlan
 from garboard.lab.network import hosts_file, resolver_file
+from garboard.lab.program import install_program
 from garboard.lab.runtime import CNI_FOLDER, containerd_config, pod_network
 from garboard.lab.systemctl import render_script
 from garboard.lab.topology import Lab, Node
@@ -51,6 +52,7 @@ def provision(files: NodeFiles, lab: Lab, node: Node, root: RootPlan, content: N
     _write_sysctls(files)
     _write_texts(files, lab, node, content)
     _link_programs(files, content)
+    install_program(files, content.python)
     copy_store(content.image_store, files.var / "lib/containerd")
 
 

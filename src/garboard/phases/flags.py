@@ -19,6 +19,7 @@ class Flag:
     metavar: str | None = None
     is_hidden: bool = False
     choices: tuple[str, ...] = ()
+    letter: str = ""  # its short form, without the dash
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,12 @@ class Workflow(Generic[ContextT]):
     phases: Sequence[Phase[ContextT]]
     flags: Mapping[str, Flag]
     run: Callable[[Asked], None]
+    own_flags: Sequence[str] = tuple(OWN_FLAGS)
+    is_undoable: bool = True
 
     def options(self, names: Iterable[str]) -> list[click.Parameter]:
         options: list[click.Parameter] = [_option(self.flags[name]) for name in names]
-        options += map(_option, OWN_FLAGS.values())
+        options += [_option(OWN_FLAGS[name]) for name in self.own_flags]
         output = click.Choice(["text", "json", "yaml"])
         options.append(
             click.Option(
@@ -109,7 +111,7 @@ class WorkflowGroup(click.Group, Generic[ContextT]):
     ) -> None:
         super().__init__(
             name=workflow.name,
-            params=[*workflow.options(flags), *map(_option, WORKFLOW_FLAGS.values())],
+            params=[*workflow.options(flags), *map(_option, WORKFLOW_FLAGS.values() if workflow.is_undoable else ())],
             callback=self._run,
             help=f"{summary}\n\nThe phases, in their order:\n\n\b\n{tree_text(workflow.phases)}",
             epilog=kept_example(epilog),
@@ -180,7 +182,8 @@ def _argument(name: str) -> click.Argument:
 
 
 def _option(flag: Flag) -> click.Option:
-    declarations = [f"--{flag.name}", flag.name.replace("-", "_")]
+    short = [f"-{flag.letter}"] if flag.letter else []
+    declarations = [*short, f"--{flag.name}", flag.name.replace("-", "_")]
     shared = {"help": flag.help, "hidden": flag.is_hidden}
     if flag.kind == "switch":
         return click.Option(declarations, is_flag=True, **shared)  # type: ignore[arg-type]

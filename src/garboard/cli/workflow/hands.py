@@ -29,6 +29,7 @@ class RunSettings:
     certificates_dir: str = ""
     etcd_data_dir: str = ""
     changes_members: str = ""  # not empty if the run may change the members of etcd
+    etcd_endpoints: str = ""  # where etcd is, separated by commas; empty to ask the cluster
 
     def texts(self) -> dict[str, str]:
         return asdict(self)
@@ -84,7 +85,11 @@ def crew_for(
 def _membership(
     machine: NodeMachine, settings: RunSettings, cluster: NodeCluster
 ) -> AbstractContextManager[NodeMembership]:
-    place = EtcdPlace(certificates_dir=settings.certificates_dir, data_dir=settings.etcd_data_dir)
+    place = EtcdPlace(
+        certificates_dir=settings.certificates_dir,
+        data_dir=settings.etcd_data_dir,
+        endpoints=tuple(filter(None, settings.etcd_endpoints.split(","))),
+    )
     return NodeMembership(machine, place, cluster.connect_shared, tell).opened()
 
 

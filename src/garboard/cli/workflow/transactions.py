@@ -36,6 +36,8 @@ from garboard.host.runs import RunFolder, RunFolders
 from garboard.phases.storing import plan_codec
 
 TimingsFormat: TypeAlias = Literal["", "text", "json"]
+# The command whose runs end all others: it removes what they have made.
+RESET = "reset"
 # Closed runs whose story is still told; what they kept has gone.
 _REMEMBERED = 20
 # A single phase is short: whoever runs two at once need not hear of it.
@@ -97,12 +99,20 @@ class Transactions:
             settings=settings.texts(),
         )
         with self._locked(options), crew_for(plan, self.machine, settings, header.started_at, cluster) as crew:
-            self.refuse_open()
+            if options.command != RESET:
+                self.refuse_open()
             Executor(crew.hands).refuse(plan)
             crew.check(plan)
             self._tidy()
             journal = self._begin(header, plan, crew.eyes)
             self._perform(plan, journal, crew, options)
+            if options.command == RESET:
+                self.end_open_runs()
+
+    def end_open_runs(self) -> None:
+        """Close runs that there is nothing left of to resume or undo."""
+        for each in self.open_runs():
+            Journal(each.folder, self.codec, Eyes(files=self.machine)).close("reset")
 
     def resume(self, options: RunOptions) -> str:
         """Carry the open run to its end, and return its name."""
@@ -151,6 +161,8 @@ class Transactions:
             Executor(crew.hands).refuse(plan)
             journal = Journal(run.folder, self.codec, self._eyes(header, crew.eyes), progress)
             self._perform(plan, journal, crew, replace(options, is_whole=header.is_whole), progress, header)
+        if header.command == RESET:
+            self.end_open_runs()
 
     def _undo(self, run: Run, options: RunOptions, *, files_only: bool = False) -> None:
         header = run.record.header
@@ -193,7 +205,7 @@ class Transactions:
         """Leave the run open, or undo it where that was asked for; the error tells which."""
         if header and header.undoes:
             error.hint = _and(error.hint, "garboard undo goes on from there")
-        elif not options.is_whole or options.undoes_on_failure:
+        elif (not options.is_whole or options.undoes_on_failure) and is_undoable(plan):
             self._undo_failed(error, journal, options)
         else:
             way_back = ", or garboard undo takes everything back" if is_undoable(plan) else ""
@@ -231,7 +243,10 @@ class Transactions:
             journal.store.remove()
 
     def _tidy(self) -> None:
-        """Remove what closed runs kept if they were killed while they closed, and the oldest of them."""
+        """Remove what closed runs kept if they were killed while they closed, the oldest, and those without a plan."""
+        for folder in self.folders.all():
+            if read_run(folder.lines(), self.codec) is None:
+                folder.remove()
         closed = [each for each in self.all() if not each.record.is_open]
         for each in closed:
             each.folder.drop_kept()

@@ -4,9 +4,13 @@ from collections.abc import Iterator
 
 from garboard.engine import ControlService, Note, Step
 from garboard.manifests.kubelet import kubelet_files
+from garboard.manifests.paths import KUBELET_DIR
+from garboard.model.component import LocalEtcd
 from garboard.phases.init.context import InitContext
 
 KUBELET = "kubelet"
+# Where a kubelet and its runtime keep what belongs to pods, besides its own folder.
+POD_FOLDERS = ("/var/log/pods", "/var/log/containers")
 _NO_MANAGER = "No supported init system detected, won't make sure the kubelet is running properly."
 
 
@@ -43,4 +47,10 @@ def plan_kubelet(
     yield from writes
     if has_changes or not is_active:
         cause = "its configuration changes" if has_changes else "it does not run"
-        yield Step(ControlService(service=KUBELET, verb="start", is_needed=False), cause)
+        yield Step(ControlService(service=KUBELET, verb="start", is_needed=False, fills=_fills(context)), cause)
+
+
+def _fills(context: InitContext) -> tuple[str, ...]:
+    """Return the folders that the kubelet and the pods of the control plane will write to."""
+    etcd = context.config.cluster.etcd
+    return (KUBELET_DIR, *((etcd.data_dir,) if isinstance(etcd, LocalEtcd) else ()), *POD_FOLDERS)
