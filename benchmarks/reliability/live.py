@@ -14,8 +14,8 @@ from tests.lab.joining import CONFIG, Joining, kubeadm_cluster
 NODE = "cp2"
 # What a join leaves on a node, whoever did it; the journal itself is not looked at, nor what the runtime stores.
 _TREE = (
-    "find /etc /var /root /run/flannel /opt/cni -xdev "
-    "\\( -path /var/lib/garboard -o -path /var/lib/containerd -o -path /var/log -o -path /var/lib/cni \\) -prune "
+    "find /etc /var/lib /root /run/flannel /opt/cni -xdev "
+    "\\( -path /var/lib/garboard -o -path /var/lib/containerd -o -path /var/lib/cni \\) -prune "
     "-o -printf '%y %m %U:%G %p\\n' 2>/dev/null | sort; "
     "find /etc /var/lib/kubelet /var/lib/etcd -xdev -type f -exec sha256sum {} + 2>/dev/null | sort -k2"
 )
@@ -108,9 +108,8 @@ def _credentials(joining: Joining) -> dict[str, str]:
 
 
 def _changed(before: str, after: str) -> list[str]:
-    old, new = before.splitlines(), after.splitlines()
-    gone = [f"- {line}" for line in old if line not in set(new)]
-    return gone + [f"+ {line}" for line in new if line not in set(old)]
+    old, new = set(before.splitlines()), set(after.splitlines())
+    return [f"- {line}" for line in sorted(old - new)] + [f"+ {line}" for line in sorted(new - old)]
 
 
 def _told(point: KillPoint) -> str:
@@ -118,4 +117,4 @@ def _told(point: KillPoint) -> str:
 
 
 def points_of(phases: Sequence[str]) -> list[KillPoint]:
-    return [KillPoint(moment, index) for index in range(len(phases)) for moment in ("begin", "end")]  # type: ignore[arg-type]
+    return [KillPoint(moment, index) for index in range(len(phases)) for moment in ("begin", "end")]
