@@ -12,8 +12,10 @@ from garboard.engine import (
     Executor,
     Hands,
     Issue,
+    PatchObject,
     Plan,
     PromoteMember,
+    PutObject,
     RemoveFile,
     TakeTurn,
     WriteFile,
@@ -64,6 +66,15 @@ class FakeLive:
     def wait(self, _gate: object) -> None:
         self.done.append("wait")
 
+    def put(self, action: PutObject) -> None:
+        self.done.append(f"put {action.name}")
+
+    def patch(self, action: PatchObject) -> None:
+        self.done.append(f"patch {action.name}")
+
+    def delete(self, _action: object) -> None:
+        raise AssertionError("nothing is deleted")
+
 
 def plan(cluster: MemoryCluster, machine: MemoryMachine, text: str, patches: NodePatches | None = None) -> Plan:
     return plan_workflow(select(JOIN, skip=UNBUILT), context_of(cluster, machine, text, patches))
@@ -73,7 +84,7 @@ def joined(text: str, more: str = "", patches: NodePatches | None = None) -> Mem
     machine, live = MemoryMachine(services=set()), FakeLive()
     hands = Hands(
         files=machine, issuer=PkiIssuer(machine.folder, SystemKeys(), NOW), services=machine,
-        members=live, turns=live, watcher=live,
+        members=live, turns=live, watcher=live, objects=live,
     )  # fmt: skip
     Executor(hands).execute(plan(MemoryCluster.made(more=more), machine, text, patches))
     return machine
