@@ -1,12 +1,10 @@
 """Labs for tests: bare nodes for one test, clusters shared by a run; logs of the nodes are kept when a test fails."""
 
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 from garboard.lab.layout import LabFiles, lab_home
+from tests.lab.node_program import garboard_for_nodes
 
 GARBOARD = str(Path(sys.executable).parent / "garboard")
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
@@ -120,22 +119,8 @@ def ha() -> Iterator[LabUnderTest]:
     yield from _cluster("ha")
 
 
-# What garboard and its dependencies import to write a node's files.
-_PACKAGES = ("garboard", "click", "msgspec", "yaml", "cryptography", "cffi", "_cffi_backend", "pycparser", "hpack")
-
-
 @pytest.fixture(scope="session")
 def garboard_in_node() -> Iterator[tuple[str, ...]]:
-    """The command that runs garboard in a node: a copy where every node looks: /tmp and /var are its own."""
-    folder = Path(tempfile.mkdtemp(prefix="garboard-test-", dir="/opt"))
-    try:
-        for name in _PACKAGES:
-            spec = importlib.util.find_spec(name)
-            if spec is not None and spec.submodule_search_locations:
-                shutil.copytree(spec.submodule_search_locations[0], folder / name)
-            elif spec is not None and spec.origin:
-                shutil.copy(spec.origin, folder)
-        python = str(Path(sys.executable).resolve())
-        yield ("env", f"PYTHONPATH={folder}", python, "-c", "from garboard.cli.main import main; main()")
-    finally:
-        shutil.rmtree(folder)
+    """The command that runs garboard in a node."""
+    with garboard_for_nodes() as command:
+        yield command

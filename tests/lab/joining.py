@@ -33,6 +33,7 @@ class Joining:
     lab: LabUnderTest
     secrets: ClusterSecrets
     garboard: tuple[str, ...]
+    pin: str
 
     def prepare(self, node: str, more: str = "") -> None:
         """Write the configuration that both programs join with."""
@@ -52,13 +53,6 @@ class Joining:
             f"{{bootstrapToken: {{token: {token or self.secrets.token}, apiServerEndpoint: '{endpoint}', "
             f"caCertHashes: {hashes}}}}}"
         )
-
-    @property
-    def pin(self) -> str:
-        printed = self.lab.exec("cp1", "kubeadm", "token", "create", "--print-join-command", "--ttl", "10m").stdout
-        found = re.search(r"sha256:[0-9a-f]{64}", printed)
-        assert found
-        return found[0]
 
     def files(self, node: str) -> str:
         """Return every file that a join makes, by mode, owner and name, without what is a node's own."""
@@ -101,10 +95,17 @@ def kubeadm_cluster(
         put(lab, "cp1", CONFIG, init_documents(record.lab, record.lab.nodes[0], secrets, needs, {}))
         lab.exec("cp1", "kubeadm", "init", "--config", CONFIG, "--upload-certs", "--skip-token-print")
         home.bootstrap(record, needs, {}).write_kubeconfig(record.lab.nodes[0], record.port)
-        yield Joining(lab, secrets, garboard)
+        yield Joining(lab, secrets, garboard, _pin(lab))
     finally:
         lab.lab("down", check=False)
 
 
 def _node(lab: str, name: str) -> Node:
     return labs().records.require(lab).lab.node(name)
+
+
+def _pin(lab: LabUnderTest) -> str:
+    printed = lab.exec("cp1", "kubeadm", "token", "create", "--print-join-command", "--ttl", "10m").stdout
+    found = re.search(r"sha256:[0-9a-f]{64}", printed)
+    assert found
+    return found[0]

@@ -21,7 +21,7 @@ spec:
       - name: web
         image: NAME
         imagePullPolicy: Never
-        command: [busybox, sh, -c, "echo I serve; echo from web >/www/index.html && exec busybox httpd -f -p 8080 -h /www"]
+        command: [busybox, sh, -c, "echo I serve; echo from web >/www/index.html; exec busybox httpd -f -p 8080 -h /www"]
 """
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from garboard.phases import flatten
 from garboard.phases.flags import Flag
-from garboard.phases.init import INIT
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS
+from garboard.phases.init.tree import INIT
 from garboard.phases.join import JOIN
 from garboard.phases.join.flags import JOIN_FLAGS
 from garboard.phases.reset import RESET

@@ -30,10 +30,10 @@ from garboard.model.lifecycle import InitConfiguration
 from garboard.patches import NodeFacts
 from garboard.phases import plan_workflow, select
 from garboard.phases.flags import GivenFlags
-from garboard.phases.init import INIT
 from garboard.phases.init.context import ADMIN_CONF, InitContext, observe_init
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
 from garboard.phases.init.skipping import with_disabled_addons
+from garboard.phases.init.tree import INIT
 
 
 def run_init(asked: Asked) -> None:

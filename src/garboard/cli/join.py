@@ -52,7 +52,7 @@ def run_join(asked: Asked) -> None:
         ),
         is_only_shown=is_only_shown,
     )
-    plan = plan_workflow(selected, replace(context, node=node))
+    plan = plan_workflow(selected, replace(context, node=node, is_whole=asked.only is None))
     if is_only_shown:
         show_plan(plan, asked.output)
     else:
@@ -104,7 +104,10 @@ def _load(asked: Asked) -> Loaded[JoinConfiguration]:
     if path := asked.flags.text("config"):
         loaded = open_config(Path(path), options, ResolvedVersion(str(DEFAULT_VERSION))).join()
     else:
-        loaded = join_from_flags(join_from_values(asked.flags, asked.argument), MachineFacts(), options)
+        # A single phase on a machine that is half a control plane finds the cluster by its own administrator's file.
+        has_admin = asked.only is not None and MachineFacts().has_file(ADMIN_CONF)
+        join = join_from_values(asked.flags, asked.argument, has_admin=has_admin)
+        loaded = join_from_flags(join, MachineFacts(), options)
     return replace(loaded, config=with_node_name(loaded.config, asked.flags))
 
 

@@ -82,7 +82,7 @@ def crew_for(
             narrator=Screen(machine),
             sealer=FileSealer(),
         )
-        eyes = Eyes(files=machine, services=machine.manager, objects=reached)
+        eyes = Eyes(files=machine, services=machine.manager, objects=reached, members=membership)
         yield Crew(hands, eyes, reached, world)
 
 
