@@ -13,10 +13,8 @@ from garboard.engine import (
     Executor,
     Hands,
     Issue,
-    PatchObject,
     Plan,
     PromoteMember,
-    PutObject,
     RemoveFile,
     TakeTurn,
     Tell,
@@ -74,15 +72,6 @@ class FakeLive:
 
     def wait(self, _gate: object) -> None:
         self.done.append("wait")
-
-    def put(self, action: PutObject) -> None:
-        self.done.append(f"put {action.name}")
-
-    def patch(self, action: PatchObject) -> None:
-        self.done.append(f"patch {action.name}")
-
-    def delete(self, _action: object) -> None:
-        raise AssertionError("nothing is deleted")
 
 
 def plan(cluster: MemoryCluster, machine: MemoryMachine, text: str, patches: NodePatches | None = None) -> Plan:
