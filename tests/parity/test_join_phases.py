@@ -84,7 +84,8 @@ def joiner(cluster: LiveCluster, configuration: Configuration, root: Path, docum
     made = configuration.machine(root, cluster.programs.version)
     patches = f"patches: {{directory: {PATCHES_PATH}}}\n" if configuration.patches else ""
     made.put(JOIN_PATH, document + patches)
-    made.put(DISCOVERY_PATH, cluster.machine.text("/etc/kubernetes/admin.conf").partition("users:")[0])
+    admin = cluster.machine.text("/etc/kubernetes/admin.conf").partition("users:")[0]
+    made.put(DISCOVERY_PATH, f"{admin}users: [{{name: kubernetes-admin, user: {{}}}}]\n")
     return replace(made, network=cluster.machine.network)
 
 
