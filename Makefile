@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-tunnel clean
+.PHONY: help setup system demo test test-fast lint types unit real lab lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-tunnel clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -56,6 +56,10 @@ lab: setup  ## Tests with real clusters in namespaces of this machine (needs roo
 	$(PYTEST) -q -m lab
 
 test: test-fast real lab  ## All the tests
+
+reliability: setup  ## Kill init and join at every point, and write the table of docs/reliability.md (needs root)
+	@tools/setup/system-packages lab
+	$(BIN)/python -m benchmarks.reliability.run
 
 benchmark-patch: setup  ## Patch 4,000 objects beside kustomize and kubectl, and compare the results
 	$(BIN)/python -m benchmarks.patch.run

@@ -3,6 +3,7 @@
 Runs as root inside the namespaces of `tests.parity.machine`, where `/etc` and `/var` belong to it; prints JSON.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -199,25 +200,32 @@ def _left_open() -> list[str]:
     return ([f"{found.record.header.run} is open"] if found else []) + kept
 
 
-def outcomes(scenario: Scenario, *, undoes_undo: bool) -> list[Outcome]:
-    """Kill a scenario at all its points."""
+def outcomes(scenario: Scenario, *, undoes_undo: bool, every: int = 1) -> list[Outcome]:
+    """Kill a scenario at all its points, or at every n-th of them."""
     scenario.prepare()
     points = points_of(scenario.command)
     whole = tree()
+    last = next(point for point in reversed(points) if point.endswith("ended"))
+    points = points[::every]
     found = [after_resume(scenario, point, whole) for point in points]
     found += [after_undo(scenario, point) for point in points]
     if undoes_undo:
-        last = next(point for point in reversed(points) if point.endswith("ended"))
         scenario.prepare()
         _kill(scenario.command, last)
-        found += [after_killed_undo(scenario, last, point) for point in points_of(("undo",))]
+        found += [after_killed_undo(scenario, last, point) for point in points_of(("undo",))[::every]]
     return found
 
 
 def main() -> None:
-    chosen = [each for each in SCENARIOS if not sys.argv[1:] or each.name in sys.argv[1:]]
-    found = [each for scenario in chosen for each in outcomes(scenario, undoes_undo=scenario is not SCENARIOS[3])]
-    sys.stdout.write(json.dumps([asdict(each) for each in found]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--every", type=int, default=1, help="kill only at every n-th point")
+    parser.add_argument("names", nargs="*", help="the scenarios to run; all of them if none is named")
+    asked = parser.parse_args()
+    for scenario in SCENARIOS:
+        if not asked.names or scenario.name in asked.names:
+            for each in outcomes(scenario, undoes_undo=scenario.command == WHOLE, every=asked.every):
+                sys.stdout.write(json.dumps(asdict(each)) + "\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Nodes that are nodes no more: beside kubeadm's reset, with a majority of etcd kept, and killed at every step."""
 
 import json
+import shlex
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.lab.conftest import RUN, LabUnderTest
-from tests.lab.garboard_copy import KillPoint, garboard_copy
+from tests.lab.killing import KillPoint
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 _ETCD = "/etc/kubernetes/pki/etcd"
@@ -33,9 +34,8 @@ def lab() -> Iterator[LabUnderTest]:
 
 
 @pytest.fixture(scope="module")
-def garboard() -> Iterator[tuple[str, ...]]:
-    with garboard_copy() as command:
-        yield command
+def garboard(garboard_in_node: tuple[str, ...]) -> tuple[str, ...]:
+    return garboard_in_node
 
 
 def left_on(lab: LabUnderTest, node: str) -> str:
@@ -98,8 +98,8 @@ def test_killed_before_every_step_and_resumed_it_ends_as_if_nothing_had_happened
     planned = json.loads(lab.exec("cp2", *garboard, "reset", "--dry-run", "-o", "json").stdout)["steps"]
     command: tuple[str, ...] = ("reset", "--force")
     for index in range(len(planned)):
-        with garboard_copy(KillPoint("begin", index)) as killed:
-            assert lab.exec("cp2", *killed, *command, check=False).returncode != 0
+        killed = KillPoint("begin", index).of(garboard)
+        assert lab.exec("cp2", *killed, *command, check=False).returncode != 0
         assert f"{index} of {len(planned)} steps done" in lab.exec("cp2", *garboard, "status").stdout
         command = ("resume",)
     lab.exec("cp2", *garboard, "resume")
@@ -111,11 +111,11 @@ def test_killed_after_every_step_and_run_again_it_ends_as_if_nothing_had_happene
 ) -> None:
     """Each run plans from what is left, and is killed when its first step has been done and not yet been noted."""
     rejoin(lab, "cp2")
-    for _ in range(30):
-        with garboard_copy(KillPoint("end", 0)) as killed:
-            ended = lab.exec("cp2", *killed, "reset", "--force", check=False)
-        if ended.returncode == 0:
-            break
+    killed = KillPoint("end", 0).of(garboard)
+    runs = 1
+    while lab.exec("cp2", *killed, "reset", "--force", check=False).returncode != 0:
+        assert (runs := runs + 1) < 30
+    assert runs > 10
     lab.exec("cp2", *garboard, "reset", "--force")
     assert_gone(lab, garboard, "cp2", {"cp1", "cp3"})
 
@@ -135,7 +135,7 @@ def test_last_control_plane_goes_with_its_data(lab: LabUnderTest, garboard: tupl
     await_ready(lab)
     lab.exec("cp3", *garboard, "reset", "--force")
     assert names(lab, "cp1") == {"cp1"}
-    asked = lab.exec("cp1", "sh", "-c", f"echo n | {' '.join(map(repr, garboard))} reset", check=False)
+    asked = lab.exec("cp1", "sh", "-c", f"echo n | {shlex.join(garboard)} reset", check=False)
     assert asked.returncode == 1
     assert "Are you sure you want to proceed? [y/N]" in asked.stderr
     assert names(lab, "cp1") == {"cp1"}

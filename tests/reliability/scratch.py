@@ -27,14 +27,13 @@ def make_machine(root: Path) -> Machine:
     return machine
 
 
-def kill_everywhere(root: Path, *scenarios: str) -> list[dict[str, Any]]:
-    """Kill the scenarios at all their points; return what became of each."""
+def kill_everywhere(root: Path, *scenarios: str, every: int = 1) -> list[dict[str, Any]]:
+    """Kill the scenarios at all their points, or at every n-th; return what became of each."""
     machine = make_machine(root)
     folders = (Path(sys.prefix), Path(sys.base_prefix), Path(garboard.__file__).parents[1], ROOT)
     done: subprocess.CompletedProcess[str] = machine.run(
-        Path(sys.executable), "-m", "benchmarks.reliability.scratch", *scenarios,
+        Path(sys.executable), "-m", "benchmarks.reliability.scratch", f"--every={every}", *scenarios,
         environment={"PYTHONPATH": f"{ROOT}"}, folders=folders, timeout_s=1800,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    return [json.loads(line) for line in done.stdout.splitlines()]

@@ -11,10 +11,11 @@ from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
 from garboard.cli.workflow.runtime import NodeRuntime
 from garboard.cli.workflow.telling import FileSealer, Screen, tell
 from garboard.cli.workflow.world import NodeWorld, watcher
-from garboard.engine import Eyes, Hands, Issue, PatchObject, Plan, PutObject, Watcher, paths_written
+from garboard.engine import AwaitGate, Eyes, Hands, Issue, PatchObject, Plan, PutObject, Watcher, paths_written
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.issuing import KeyRequest, PkiIssuer
+from garboard.phases.waiting import KubeletBootstrapped
 from garboard.pki.keys import PooledKeys
 
 
@@ -49,8 +50,9 @@ class Crew:
     cluster: NodeCluster
 
     def check(self, plan: Plan) -> None:
-        """Refuse a kubeconfig that cannot be used, if no step of the plan makes it."""
-        if self.cluster.kubeconfig not in paths_written(plan.steps) and _puts_objects(plan):
+        """Refuse a kubeconfig that cannot be used, if neither a step of the plan nor the kubelet meanwhile makes it."""
+        path = self.cluster.kubeconfig
+        if path not in paths_written(plan.steps) and not _awaits_kubelet_conf(plan, path) and _puts_objects(plan):
             self.cluster.check()
 
 
@@ -78,7 +80,7 @@ def crew_for(
             narrator=Screen(machine),
             sealer=FileSealer(),
         )
-        eyes = Eyes(files=machine, services=machine.manager, objects=reached)
+        eyes = Eyes(files=machine, services=machine.manager, objects=reached, members=membership)
         yield Crew(hands, eyes, reached)
 
 
@@ -91,6 +93,11 @@ def _membership(
         endpoints=tuple(filter(None, settings.etcd_endpoints.split(","))),
     )
     return NodeMembership(machine, place, cluster.connect_shared, tell).opened()
+
+
+def _awaits_kubelet_conf(plan: Plan, path: str) -> bool:
+    gates = (step.action.gate for step in plan.steps if isinstance(step.action, AwaitGate))
+    return any(isinstance(gate, KubeletBootstrapped) and gate.kubeconfig == path for gate in gates)
 
 
 def _puts_objects(plan: Plan) -> bool:

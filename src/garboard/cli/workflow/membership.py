@@ -59,6 +59,10 @@ class NodeMembership:
     def remove(self, action: RemoveMember) -> None:
         self._members.remove(action)
 
+    def has(self, peer_url: str) -> bool:
+        """Say whether etcd has a member with this peer URL."""
+        return any(peer_url in each.peer_urls for each in self._members.client.members())
+
     def watching(self, other: Watcher) -> "EtcdWatcher":
         """Return who waits for etcd as well as for all that `other` waits for."""
         return EtcdWatcher(self, other)

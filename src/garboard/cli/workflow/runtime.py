@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from garboard.engine import PullImage
@@ -62,6 +63,9 @@ class NodeRuntime:
         """Stop and remove every sandbox; one that does not go is tried again, and named if it stays."""
         from garboard.cri import CriClient
 
+        if not self.socket or not Path(self.socket.removeprefix("unix://")).exists():
+            self._tell("warning: no container runtime is known here, so no pods are removed")
+            return
         with closing(CriClient(self.socket)) as runtime:
             for attempt in range(1, TRIES + 1):
                 failures = [each for each in map(partial(_remove, runtime), runtime.list_sandboxes()) if each]

@@ -136,7 +136,7 @@ class Transactions:
         run = self._the_open_one()
         if run.record.header.undoes:
             return run.record.plan(run.folder, self.codec)
-        settings = RunSettings.of_texts(run.record.header.settings)
+        settings = _settings_of_undo(run.record.header)
         with crew_for(Plan(), self.machine, settings, run.record.header.started_at) as crew:
             return self._plan_undo(run, crew)
 
@@ -166,10 +166,12 @@ class Transactions:
 
     def _undo(self, run: Run, options: RunOptions, *, files_only: bool = False) -> None:
         header = run.record.header
-        settings = RunSettings.of_texts(header.settings)
+        settings = _settings_of_undo(header)
         with crew_for(Plan(), self.machine, settings, header.started_at) as crew:
             plan = self._plan_undo(run, crew, files_only=files_only)
-            own = replace(header, command="undo", started_at=datetime.now(UTC), undoes=header.run)
+            own = replace(
+                header, settings=settings.texts(), command="undo", started_at=datetime.now(UTC), undoes=header.run
+            )
             Executor(crew.hands).refuse(plan)
             journal = self._begin(own, plan, Eyes(files=self.machine))
             self._perform(plan, journal, crew, replace(options, undoes_on_failure=False), header=own)
@@ -287,3 +289,9 @@ def _and(hint: str | None, more: str) -> str:
 
 def _or_undo(header: RunHeader) -> str:
     return "" if header.undoes else ", garboard undo takes it back"
+
+
+def _settings_of_undo(header: RunHeader) -> RunSettings:
+    """Return the settings of a run for the way back; the server of this node is no help if the cluster is elsewhere."""
+    settings = RunSettings.of_texts(header.settings)
+    return replace(settings, local_server="") if header.cluster == "elsewhere" else settings

@@ -20,9 +20,12 @@ def plan_kubelet_start(context: InitContext) -> Iterator[Step | Note]:
 
 
 def plan_kubelet(
-    context: InitContext, *, kind: str, registers_taints: bool, has_other_changes: bool = False
+    context: InitContext, *, kind: str, registers_taints: bool, has_other_changes: bool = False, registers: str = ""
 ) -> Iterator[Step | Note]:
-    """Plan the kubelet of any node; `has_other_changes` starts it anew even if it has these very files."""
+    """Plan the kubelet of any node; `has_other_changes` starts it anew even if it has these very files.
+
+    `registers` is the Node that it will make, if the cluster has none of that name.
+    """
     cluster = context.config.cluster
     patches = context.patches.begin(cluster.release)
     rendered = kubelet_files(
@@ -47,7 +50,10 @@ def plan_kubelet(
     yield from writes
     if has_changes or not is_active:
         cause = "its configuration changes" if has_changes else "it does not run"
-        yield Step(ControlService(service=KUBELET, verb="start", is_needed=False, fills=_fills(context)), cause)
+        start = ControlService(
+            service=KUBELET, verb="start", is_needed=False, fills=_fills(context), registers=registers
+        )
+        yield Step(start, cause)
 
 
 def _fills(context: InitContext) -> tuple[str, ...]:
