@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup benchmark-dry-run benchmark-lab clean
+.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup benchmark-dry-run benchmark-lab benchmark-tunnel clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -69,6 +69,9 @@ benchmark-dry-run: setup  ## Time `init --dry-run` beside kubeadm's (needs root)
 benchmark-lab: setup  ## Time bare nodes, a cluster of one node and one of four (needs root)
 	@tools/setup/system-packages lab
 	$(BIN)/python -m benchmarks.lab.run
+
+benchmark-tunnel: setup  ## Measure the tunnel beside the stock Konnectivity pair, in turns (about half an hour)
+	$(BIN)/python -m benchmarks.tunnel.run
 
 clean:  ## Remove what the targets above made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -49,7 +49,7 @@ class Program:
     def page(self, path: str) -> tuple[int, str]:
         return asyncio.run(fetch(self.health_port, path))
 
-    def wait_for(self, path: str, text: str = "", timeout_s: float = 20.0) -> None:
+    def wait_for(self, path: str, text: str = "", timeout_s: float = 60.0) -> None:
         """Until the page answers 200, and with this text in it."""
         until = time.monotonic() + timeout_s
         while True:

@@ -14,6 +14,8 @@ from garboard.rpc.violations import ErrorCode
 
 
 class CallState(IntEnum):
+    __hash__ = int.__hash__  # a key of the table below
+
     STARTING = 0
     STREAMING = 1
     DONE = 2
@@ -21,6 +23,8 @@ class CallState(IntEnum):
 
 class CallStep(IntEnum):
     """What moves a call: the server sends these, the client receives them; either side may abort."""
+
+    __hash__ = int.__hash__
 
     HEADERS = 10
     MESSAGE = 11

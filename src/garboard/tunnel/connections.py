@@ -5,12 +5,16 @@ from typing import Final
 
 
 class State(Enum):
+    __hash__ = object.__hash__  # a key of the table below: the hash of a name costs a call
+
     DIALLING = auto()
     OPEN = auto()
     DONE = auto()
 
 
 class Trigger(Enum):
+    __hash__ = object.__hash__
+
     DIALLED = auto()
     DIAL_FAILED = auto()
     DIAL_CANCELLED = auto()  # DIAL_CLS

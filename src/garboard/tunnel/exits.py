@@ -9,7 +9,7 @@ from typing import Protocol
 from garboard.tunnel.connections import Connection
 from garboard.tunnel.dialling import DialFailed, dial
 from garboard.tunnel.exchange import CloseEndpoint, Deny, Dial, Effect, Exchange, Forget, Guard, StopDial, ToPeer
-from garboard.tunnel.flow import MAX_PAYLOAD, StallWatch
+from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.packets import Packet
 from garboard.tunnel.pipes import Pipe
 from garboard.tunnel.sockets import SocketEnd
@@ -57,16 +57,9 @@ class Endpoint(SocketEnd):
         self._exit.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        pipe, size = self.pipe, len(data)
-        if pipe is None:
-            return
-        self.take(size)
-        if size <= MAX_PAYLOAD:
-            pipe.send(data, self)
-            return
-        view = memoryview(data)
-        for start in range(0, size, MAX_PAYLOAD):
-            pipe.send(view[start : start + MAX_PAYLOAD], self)
+        if self.pipe is not None:
+            self.take(len(data))
+            self.pipe.send_all(data, self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

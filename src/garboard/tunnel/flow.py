@@ -67,8 +67,8 @@ class Patience:
 class Outflow:
     """What waits for one receiver."""
 
-    __slots__ = ("_delivered", "_is_spilling", "_owed_bytes", "_progress_at", "_pushed", "_queue", "_sink", "_watch",
-                 "queued_bytes")  # fmt: skip
+    __slots__ = ("_delivered", "_is_spilling", "_owed_bytes", "_progress_at", "_queue", "_sink", "_watch",
+                 "pushed", "queued_bytes")  # fmt: skip
 
     def __init__(self, sink: Sink, watch: "StallWatch") -> None:
         self._sink = sink
@@ -77,7 +77,7 @@ class Outflow:
         self.queued_bytes = 0
         self._owed_bytes = 0
         self._is_spilling = False
-        self._pushed = 0
+        self.pushed = 0
         self._delivered = -1
         self._progress_at = 0.0
 
@@ -93,7 +93,7 @@ class Outflow:
     def put(self, chunk: Chunk, size: int, source: Source) -> None:
         """Send the chunk, now or later; `size` is what the source counts it as."""
         if not self._queue and self._sink.has_room:
-            self._pushed += len(chunk)
+            self.pushed += len(chunk)
             self._sink.push(chunk)
             source.release(size)
             return
@@ -112,7 +112,7 @@ class Outflow:
         while queue and sink.has_room:
             chunk, size, owed = queue.popleft()
             self.queued_bytes -= size
-            self._pushed += len(chunk)
+            self.pushed += len(chunk)
             sink.push(chunk)
             self._settle(size, owed)
 
@@ -126,7 +126,7 @@ class Outflow:
 
     def check(self, now: float) -> None:
         """Whether others wait for a receiver that takes nothing; asked by the watch while its buffer is full."""
-        delivered = self._pushed - self._sink.backlog
+        delivered = self.pushed - self._sink.backlog
         if self.queued_bytes < self._watch.patience.buffer_bytes:
             self._delivered = -1
             self._watch.waiting.discard(self)

@@ -4,7 +4,6 @@ import asyncio
 
 from garboard.tunnel import packets
 from garboard.tunnel.entry import Entry
-from garboard.tunnel.flow import MAX_PAYLOAD
 from garboard.tunnel.packets import Packet
 from garboard.tunnel.pipes import Pipe
 from garboard.tunnel.sockets import SocketEnd
@@ -28,9 +27,8 @@ class FrontSocket(SocketEnd):
         self.entry.fronts[self.tunnel] = self
 
     def data_received(self, data: bytes) -> None:
-        if self.tunnel.state is State.OPEN and self._pipe is not None:
-            self.take(len(data))
-            self._forward(data)
+        if self.tunnel.state is State.OPEN:
+            self.forward(data)
         elif self.tunnel.state is State.DIALLING:
             self.keep_early(data)
 
@@ -60,7 +58,8 @@ class FrontSocket(SocketEnd):
                 self.accepted()
                 early, self._early = self._early, []
                 for data in early:
-                    self._forward(data)
+                    self._under_way -= len(data)
+                    self.forward(data)
             case packets.CloseResponse():
                 self.flush_and_close()
 
@@ -81,12 +80,8 @@ class FrontSocket(SocketEnd):
         self.take(len(data))
         self._early.append(data)
 
-    def _forward(self, data: bytes) -> None:
-        pipe, size = self._pipe, len(data)
-        assert pipe is not None
-        if size <= MAX_PAYLOAD:
-            pipe.send(data, self)
-            return
-        view = memoryview(data)
-        for start in range(0, size, MAX_PAYLOAD):
-            pipe.send(view[start : start + MAX_PAYLOAD], self)
+    def forward(self, data: bytes) -> None:
+        """Send what the client said through the tunnel."""
+        assert self._pipe is not None
+        self.take(len(data))
+        self._pipe.send_all(data, self)

@@ -154,19 +154,27 @@ def peek_data(packet: bytes) -> tuple[int, int] | None:
 
     None for any other packet, and for DATA that is written in an unusual way: `decode_packet` reads those.
     """
-    if packet[:3] != _DATA_START:
+    if not packet.startswith(_DATA_START):
         return None
+    end = len(packet)
     try:
-        size, at = _short_varint(packet, 3)
-        if at + size != len(packet) or packet[at] != 0x08:
+        # Written out: this runs for every packet, and most numbers have one to three bytes.
+        size, at = packet[3], 4
+        if size >= 0x80:
+            size, at = _short_varint(packet, 3)
+        if at + size != end or packet[at] != 0x08:
             return None
-        connect_id, at = _short_varint(packet, at + 1)
+        connect_id, at = packet[at + 1], at + 2
+        if connect_id >= 0x80:
+            connect_id, at = _short_varint(packet, at - 1)
         if packet[at] != 0x1A:
             return None
-        size, at = _short_varint(packet, at + 1)
+        size, at = packet[at + 1], at + 2
+        if size >= 0x80:
+            size, at = _short_varint(packet, at - 1)
     except IndexError:
         return None
-    return (connect_id, at) if at + size == len(packet) else None
+    return (connect_id, at) if at + size == end else None
 
 
 def _short_varint(packet: bytes, at: int) -> tuple[int, int]:

@@ -7,11 +7,12 @@ from garboard.rpc import Call
 from garboard.rpc.aio import AioLink
 from garboard.tunnel import packets
 from garboard.tunnel.capabilities import STOCK, Terms
-from garboard.tunnel.flow import NOBODY, Chunk, Source
+from garboard.tunnel.flow import MAX_PAYLOAD, NOBODY, Chunk, Source
 from garboard.tunnel.metrics import Count
 from garboard.tunnel.packets import data_header, encode_packet
 
 _UNBOUNDED: Final = 1 << 62
+LARGE_PAYLOAD: Final = 128 * 1024  # between our own ends
 
 
 class DataSink(Protocol):
@@ -24,8 +25,10 @@ class DataSink(Protocol):
 class Pipe:
     """One connection on one stream; as a `Source` it gives back what came through it."""
 
-    __slots__ = ("_held", "_owed", "_sender", "connect_id", "is_in_turn", "is_over", "queue", "shares_credit", "sink",
-                 "window")  # fmt: skip
+    __slots__ = (
+        "_header", "_header_size", "_held", "_owed", "_sender", "connect_id", "is_in_turn", "is_over", "queue",
+        "shares_credit", "sink", "window",
+    )  # fmt: skip
 
     def __init__(self, sender: "PipeSender", connect_id: int, sink: DataSink) -> None:
         terms = sender.terms
@@ -37,6 +40,7 @@ class Pipe:
         self.queue: deque[tuple[tuple[Chunk, ...], int, int, Source]] | None = None
         self.is_in_turn = False
         self.is_over = False  # nothing more will be sent on it than what is queued
+        self._header_size, self._header = 0, b""  # of the last packet: the next is often as long
         self._held = 0  # received and not released
         self._owed = 0  # released, and the peer does not know yet
 
@@ -48,8 +52,21 @@ class Pipe:
     def send(self, chunk: Chunk, source: Source) -> None:
         """A payload."""
         size = len(chunk)
-        header = data_header(self.connect_id, size)
+        header = self._header
+        if size != self._header_size:
+            header = self._header = data_header(self.connect_id, size)
+            self._header_size = size
         self._sender.send(self, (header, chunk), size, len(header) + size, source)
+
+    def send_all(self, data: bytes, source: Source) -> None:
+        """Payloads as large as the peer likes them."""
+        most = MAX_PAYLOAD if self.shares_credit else LARGE_PAYLOAD
+        if len(data) <= most:
+            self.send(data, source)
+            return
+        view = memoryview(data)
+        for start in range(0, len(data), most):
+            self.send(view[start : start + most], source)
 
     def forward(self, message: bytes, source: Source) -> None:
         """A DATA packet as it came."""

@@ -9,6 +9,8 @@ from typing import Final
 
 
 class State(Enum):
+    __hash__ = object.__hash__  # a key of the table below: the hash of a name costs a call
+
     IDLE = auto()  # the front end has not dialled
     DIALLING = auto()
     OPEN = auto()
@@ -17,6 +19,8 @@ class State(Enum):
 
 
 class Trigger(Enum):
+    __hash__ = object.__hash__
+
     DIALLED = auto()  # by the front end, and an agent was found
     NO_AGENT = auto()
     ACCEPTED = auto()

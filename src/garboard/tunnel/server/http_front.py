@@ -45,7 +45,9 @@ class HttpFront(FrontSocket):
         self._head_timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT_S, self.cut)
 
     def data_received(self, data: bytes) -> None:
-        if self.tunnel.state is State.IDLE:
+        if self.tunnel.state is State.OPEN:
+            self.forward(data)
+        elif self.tunnel.state is State.IDLE:
             self._read_head(data)
         else:
             super().data_received(data)
