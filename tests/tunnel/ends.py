@@ -49,7 +49,7 @@ async def both_ends(
     """A server and an agent that is connected to it; `changes` are for the server."""
     options = replace(server_options(certificates, socket_path, mode), **changes)  # type: ignore[arg-type]
     async with serve(options) as server, run_agent(agent_options(certificates, server.agent_port)) as agent:
-        await until(lambda: len(server.proxy.senders) == 1)
+        await until(lambda: len(server.proxy.streams) == 1)
         yield server, agent
 
 

@@ -34,6 +34,8 @@ def parse_packet(text: str) -> Packet:
             return packets.CloseDial(random)
         case "DRAIN":
             return packets.Drain()
+        case "CREDIT":
+            return packets.Credit(connect_id, int(named["size"]))
     raise ValueError(f"no packet is called {name!r}")
 
 

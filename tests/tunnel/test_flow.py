@@ -1,11 +1,6 @@
-"""Bounded buffers and turns, without sockets."""
+"""Bounded buffers, without sockets."""
 
-from typing import Any
-
-from hypothesis import given
-from hypothesis import strategies as st
-
-from garboard.tunnel.flow import NOBODY, Chunk, FairSender, Outflow, Patience
+from garboard.tunnel.flow import GRACE_S, SPILL, Chunk, Outflow, Patience, StallWatch
 
 
 class Valve:
@@ -15,6 +10,7 @@ class Valve:
         self.room = room
         self.taken: list[bytes] = []
         self.backlog = 0
+        self.is_given_up = False
 
     @property
     def has_room(self) -> bool:
@@ -23,115 +19,105 @@ class Valve:
     def push(self, chunk: Chunk) -> None:
         self.taken.append(bytes(chunk))
 
+    def give_up(self) -> None:
+        self.is_given_up = True
+
 
 class Purse:
     """A source that counts what it got back."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shares_credit: bool = True) -> None:
         self.released = 0
+        self.shares_credit = shares_credit
 
     def release(self, size: int) -> None:
         self.released += size
 
 
-class Stream:
-    """As much of a call as the sender asks for, and of its link."""
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self.sent: list[bytes] = []
-        self.status = None
-
-    @property
-    def has_room(self) -> bool:
-        return len(self.sent) < self.room
-
-    def send(self, *chunks: Chunk) -> None:
-        self.sent.append(b"".join(chunks))
-
-    def poke(self) -> None:
-        pass
-
-
-def sender(room: int) -> tuple[FairSender, Stream]:
-    stream: Any = Stream(room)
-    return FairSender(stream, stream), stream
+def outflow(valve: Valve, **patience: float) -> tuple[Outflow, StallWatch]:
+    watch = StallWatch(Patience(**patience))  # type: ignore[arg-type]
+    return Outflow(valve, watch), watch
 
 
 def test_source_is_held_back_beyond_the_buffer_only() -> None:
     valve, purse = Valve(room=1), Purse()
-    outflow = Outflow(valve, Patience(buffer_bytes=4))
+    out, _ = outflow(valve, buffer_bytes=4)
     for _ in range(5):
-        outflow.put(b"xx", 2, purse)
-    assert (purse.released, outflow.queued_bytes, outflow.holds_back) == (6, 8, True)
+        out.put(b"xx", 2, purse)
+    assert (purse.released, out.queued_bytes, out.holds_back) == (6, 8, True)
     valve.room = 3
-    outflow.drain()
-    assert (purse.released, outflow.holds_back) == (6, True)
+    out.drain()
+    assert (purse.released, out.holds_back) == (6, True)
     valve.room = 9
-    outflow.drain()
-    assert (purse.released, outflow.is_empty, outflow.holds_back) == (10, True, False)
+    out.drain()
+    assert (purse.released, out.is_empty, out.holds_back) == (10, True, False)
     assert b"".join(valve.taken) == b"x" * 10
 
 
-def test_receiver_is_stalled_when_others_wait_and_nothing_moves() -> None:
+def test_source_with_credit_of_its_own_waits_for_every_byte_and_is_never_given_up() -> None:
+    valve, purse = Valve(), Purse(shares_credit=False)
+    out, watch = outflow(valve, buffer_bytes=4, stall_s=1)
+    for _ in range(5):
+        out.put(b"xx", 2, purse)
+    assert (purse.released, out.queued_bytes, out.holds_back) == (0, 10, False)
+    assert not watch.waiting
+    valve.room = 2
+    out.drain()
+    assert purse.released == 4
+
+
+def test_receiver_that_takes_nothing_lets_the_others_go_on_and_is_given_up() -> None:
     valve, purse = Valve(), Purse()
-    outflow = Outflow(valve, Patience(buffer_bytes=1, stall_s=2))
-    outflow.put(b"a", 1, purse)
-    assert not outflow.is_stalled(0)
-    assert not outflow.is_stalled(100)  # nobody waits for it
-    outflow.put(b"b", 1, purse)
-    assert not outflow.is_stalled(101)
-    assert outflow.is_stalled(102)
-    valve.room = 1
-    outflow.drain()
-    assert not outflow.is_stalled(103)
-    assert outflow.is_stalled(105)
+    out, watch = outflow(valve, buffer_bytes=2, stall_s=2)
+    out.put(b"aa", 2, purse)
+    assert not watch.waiting  # nobody waits for it
+    out.put(b"b", 1, purse)
+    watch.check(100)
+    assert purse.released == 2
+    watch.check(100.5)
+    assert purse.released == 3  # its data waits; its neighbours do not
+    out.put(b"c", 1, purse)
+    assert purse.released == 4
+    watch.check(101.9)
+    assert not valve.is_given_up
+    watch.check(102)
+    assert valve.is_given_up
+
+
+def test_receiver_without_progress_spills_so_far_and_no_further() -> None:
+    valve, purse = Valve(), Purse()
+    out, watch = outflow(valve, buffer_bytes=10, stall_s=1000)
+    for _ in range(2):
+        out.put(b"x" * 10, 10, purse)
+    watch.check(0)
+    watch.check(GRACE_S)
+    for _ in range(20):
+        out.put(b"x" * 10, 10, purse)
+    assert purse.released == 10 * SPILL
+    watch.check(2 * GRACE_S)
+    assert valve.is_given_up
 
 
 def test_progress_inside_the_receiver_counts() -> None:
     valve, purse = Valve(room=1), Purse()
     valve.backlog = 100
-    outflow = Outflow(valve, Patience(buffer_bytes=1, stall_s=2))
+    out, watch = outflow(valve, buffer_bytes=1, stall_s=2)
     for _ in range(3):
-        outflow.put(b"a", 1, purse)
-    assert not outflow.is_stalled(0)
-    valve.backlog = 50
-    assert not outflow.is_stalled(2)
-    assert outflow.is_stalled(4)
+        out.put(b"a", 1, purse)
+    for now in range(10):
+        valve.backlog -= 1
+        watch.check(now)
+    assert not valve.is_given_up
+    assert out.holds_back  # its source shares its pace
+    watch.check(12)
+    assert valve.is_given_up
 
 
-@given(st.lists(st.tuples(st.sampled_from("ABC"), st.integers(0, 2)), max_size=40))
-def test_turns_keep_each_order_and_give_every_byte_back(steps: list[tuple[str, int]]) -> None:
-    fair, stream = sender(room=0)
-    purses = {key: Purse() for key in "ABC"}
-    wanted: dict[str, list[bytes]] = {key: [] for key in "ABC"}
-    for number, (key, more_room) in enumerate(steps):
-        message = f"{key}{number}".encode()
-        wanted[key].append(message)
-        fair.send(key, (message,), len(message), purses[key])
-        stream.room += more_room
-        fair.writable()
-    stream.room = 1000
-    fair.writable()
-    for key, messages in wanted.items():
-        assert [sent for sent in stream.sent if sent.startswith(key.encode())] == messages
-        assert purses[key].released == sum(map(len, messages))
-
-
-def test_busy_connection_does_not_keep_others_waiting() -> None:
-    fair, stream = sender(room=0)
-    for number in range(5):
-        fair.send("busy", (f"b{number}".encode(),), 1, NOBODY)
-    fair.send("quiet", (b"q",), 1, NOBODY)
-    fair.send(None, (b"urgent",), 0, NOBODY)
-    stream.room = 4
-    fair.writable()
-    assert stream.sent == [b"urgent", b"b0", b"q", b"b1"]
-
-
-def test_end_of_the_stream_gives_everything_back() -> None:
-    fair, _ = sender(room=0)
-    purse = Purse()
-    fair.send("a", (b"xyz",), 3, purse)
-    fair.clear()
-    assert purse.released == 3
+def test_receiver_that_is_gone_gives_everything_back() -> None:
+    valve, purse = Valve(), Purse()
+    out, watch = outflow(valve, buffer_bytes=1)
+    for _ in range(3):
+        out.put(b"a", 1, purse)
+    out.clear()
+    assert (purse.released, out.queued_bytes, out.holds_back) == (3, 0, False)
+    assert not watch.waiting

@@ -15,6 +15,11 @@ from garboard.errors import GarboardError
 COMMANDS = {
     "init": LazyCommand("garboard.cli.init:init", "Set up the first control-plane node, or run a phase of it."),
     "join": LazyCommand("garboard.cli.join:join", "Add this machine to a cluster, or run a phase of it."),
+    "token": LazyCommand("garboard.cli.token:token", "Make, show and delete the tokens with which nodes join."),
+    "status": LazyCommand("garboard.cli.status:status", "Show the run on this node that was cut short."),
+    "resume": LazyCommand("garboard.cli.resume:resume", "Carry a run that was cut short to its end."),
+    "undo": LazyCommand("garboard.cli.undo:undo", "Take back what a run that was cut short has done."),
+    "reset": LazyCommand("garboard.cli.reset:reset", "Remove what init or join made on this machine."),
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
     "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
     "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),

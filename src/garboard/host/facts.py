@@ -46,7 +46,11 @@ class MachineFacts:
         return _global_address(addresses, _LOOPBACK, 4) or _global_address(addresses, _LOOPBACK, 6)
 
     def cri_sockets(self) -> Sequence[str]:
-        return tuple(url for url in KNOWN_CRI_SOCKETS if _is_listening(str(at(url.removeprefix("unix://")))))
+        return tuple(filter(self.has_listener, KNOWN_CRI_SOCKETS))
+
+    def has_listener(self, url: str) -> bool:
+        """Say whether somebody answers at a unix socket."""
+        return _is_listening(str(at(url.removeprefix("unix://"))))
 
     def new_token(self) -> str:
         letters = "".join(islice(_random_letters(), 22))

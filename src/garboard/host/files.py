@@ -15,6 +15,8 @@ from garboard.host.root import at
 # Nothing a person writes for a cluster comes near this; what does is a mistake (a core dump, an image, a device).
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 
+_TAIL_BYTES = 64 * 1024
+
 # A path can hold what no file system takes, such as a NUL byte; Python then has no OSError but a ValueError.
 _ERRORS = (OSError, ValueError)
 
@@ -56,6 +58,17 @@ def _read_regular(path: str | Path, limit: int) -> bytes:
         return handle.read(limit + 1)
 
 
+def read_tail(path: str | Path, lines: int, *, limit: int = _TAIL_BYTES) -> list[str]:
+    """Return the last lines of a file, however large it is; none where it cannot be read."""
+    try:
+        with at(path).open("rb") as handle:
+            size = handle.seek(0, os.SEEK_END)
+            handle.seek(max(0, size - limit))
+            return handle.read(limit).decode("utf-8", "replace").splitlines()[-lines:]
+    except _ERRORS:
+        return []
+
+
 def read_if_there(path: str | Path) -> bytes | None:
     """Return the bytes of `path`, or None where there is no such file; one that cannot be read is refused."""
     try:
@@ -70,7 +83,7 @@ def read_if_there(path: str | Path) -> bytes | None:
 def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> None:
     """Put `data` at `path` in one move: a reader sees the old file or the new one, also after a power cut.
 
-    Without `mode` an existing file keeps its permissions and a new one gets those of the umask.
+    Without `mode` an existing file keeps its permissions and a new one gets those of the umask. The owner stays.
     """
     try:
         _replace(at(path), data, mode)
@@ -88,6 +101,7 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as handle:
+            _keep_owner(handle.fileno(), target)
             os.fchmod(handle.fileno(), _permissions(target) if mode is None else mode)
             handle.write(data)
             handle.flush()
@@ -102,6 +116,14 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _keep_owner(descriptor: int, target: Path) -> None:
+    """Give the new file to whom the old one belongs, as far as we may."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        found = target.stat()
+        if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(descriptor, found.st_uid, found.st_gid)
 
 
 def _permissions(target: Path) -> int:
@@ -166,6 +188,20 @@ def change_owner(path: str | Path, *, uid: int, gid: int, mode: int | None) -> N
         ) from error
 
 
+def folder_entries(path: str | Path) -> tuple[str, ...]:
+    """Return the names in a folder, sorted; none where there is no folder that can be looked into."""
+    try:
+        return tuple(sorted(each.name for each in at(path).iterdir()))
+    except _ERRORS:
+        return ()
+
+
+def paths_below(path: str | Path) -> tuple[str, ...]:
+    """Return the path of all that is below a folder; links are not followed."""
+    root = at(path)
+    return tuple(sorted(str(Path(path) / each.relative_to(root)) for each in root.rglob("*")))
+
+
 def list_tree(folder: str | Path) -> list[str]:
     """Return the path of every file below `folder`, from there and with `/`, without reading any.
 
@@ -173,9 +209,14 @@ def list_tree(folder: str | Path) -> list[str]:
     """
     try:
         root = at(folder, follows_last=False)
+        if not root.is_symlink() and not root.exists():
+            # As for a file: what is not there is no document that could be refused.
+            raise GarboardError(
+                f"cannot list {folder}: it is not there", hint="check the path", error_class="unreadable"
+            )
         if root.is_symlink() or not root.is_dir():
-            what = "a symbolic link" if root.is_symlink() else "not a directory" if root.exists() else "not there"
-            hint = "check the path" if what == "not there" else "name the directory itself"
+            what = "a symbolic link" if root.is_symlink() else "not a directory"
+            hint = "name the directory itself"
             raise BadDocument(f"cannot list {folder}: it is {what}", hint=hint, error_class="not-a-directory")
         return sorted(path.relative_to(root).as_posix() for path in _walk(root))
     except OSError as error:

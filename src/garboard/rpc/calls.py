@@ -14,6 +14,8 @@ from garboard.rpc.violations import ErrorCode
 
 
 class CallState(IntEnum):
+    __hash__ = int.__hash__  # a key of the table below
+
     STARTING = 0
     STREAMING = 1
     DONE = 2
@@ -21,6 +23,8 @@ class CallState(IntEnum):
 
 class CallStep(IntEnum):
     """What moves a call: the server sends these, the client receives them; either side may abort."""
+
+    __hash__ = int.__hash__
 
     HEADERS = 10
     MESSAGE = 11
@@ -98,9 +102,9 @@ class Call:
             size += len(chunk)
         self._http.send_data(stream, message_prefix(size), *chunks)
 
-    def consume(self, size: int) -> None:
-        """The application is done with a message of this size: the peer may send as much again."""
-        self._http.credit(self.stream, size + PREFIX_BYTES)
+    def consume(self, size: int, messages: int = 1) -> None:
+        """The application is done with messages of this size together: the peer may send as much again."""
+        self._http.credit(self.stream, size + PREFIX_BYTES * messages)
 
     def advance(self, step: CallStep) -> None:
         following = TRANSITIONS.get((self.state, step))

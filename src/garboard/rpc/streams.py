@@ -11,6 +11,8 @@ Chunk = bytes | memoryview
 
 
 class StreamState(IntEnum):
+    __hash__ = int.__hash__  # these are keys of a table that every frame asks: the hash of a name costs a call
+
     IDLE = 0
     OPEN = 1
     HALF_CLOSED_LOCAL = 2
@@ -19,6 +21,8 @@ class StreamState(IntEnum):
 
 
 class Trigger(IntEnum):
+    __hash__ = int.__hash__
+
     SEND_HEADERS = 10
     SEND_DATA = 11
     SEND_END = 12

@@ -1,25 +1,28 @@
-"""Bounded buffers and fairness: what waits for one slow receiver, and how many senders share one stream.
+"""Bounded buffers: what waits for one slow receiver, and who is held back by it.
 
 Every byte belongs to a `Source`, which sends no more than a bounded amount before it hears that its bytes have gone on.
-The peers of Konnectivity have no credit per connection, so a receiver that is too slow may hold back the stream it
-shares with others; it may do so only while it makes progress (`Outflow.is_stalled`).
+A source with credit of its own waits alone. One that shares its credit with others, as every connection does on the
+stream of a stock peer, would hold them back too: it may do so only while its receiver makes progress.
 """
 
+import asyncio
+import time
 from collections import deque
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Protocol
-
-from garboard.rpc import Call
-from garboard.rpc.aio import AioLink
 
 Chunk = bytes | memoryview
 
 MAX_PAYLOAD: Final = 32 * 1024  # stock agents queue 150 packets per connection, whatever their size
+TICK_S: Final = 0.05
+GRACE_S: Final = 0.1  # a receiver that takes something this often makes progress
+SPILL: Final = 8  # how many times its buffer a receiver without progress may fill before its time is up
 
 
 class Source(Protocol):
     """Where bytes came from."""
+
+    shares_credit: bool
 
     def release(self, size: int) -> None:
         """So many of its bytes have gone on: as many more may come."""
@@ -37,9 +40,14 @@ class Sink(Protocol):
 
     def push(self, chunk: Chunk) -> None: ...
 
+    def give_up(self) -> None:
+        """The receiver is stalled: it is to be closed alone."""
+
 
 class Nobody:
     """The source of what we say ourselves."""
+
+    shares_credit = False
 
     def release(self, size: int) -> None:
         pass
@@ -57,18 +65,20 @@ class Patience:
 
 
 class Outflow:
-    """What waits for one receiver. Up to the buffer's size its source goes on; beyond that it is held back."""
+    """What waits for one receiver."""
 
-    __slots__ = ("_delivered", "_owed_bytes", "_patience", "_progress_at", "_pushed", "_queue", "_sink", "queued_bytes")
+    __slots__ = ("_delivered", "_is_spilling", "_owed_bytes", "_progress_at", "_queue", "_sink", "_watch",
+                 "pushed", "queued_bytes")  # fmt: skip
 
-    def __init__(self, sink: Sink, patience: Patience) -> None:
+    def __init__(self, sink: Sink, watch: "StallWatch") -> None:
         self._sink = sink
-        self._patience = patience
-        self._queue: deque[tuple[Chunk, int, Source | None]] = deque()
+        self._watch = watch
+        self._queue: deque[tuple[Chunk, int, Source | None]] | None = None  # made when it is needed first
         self.queued_bytes = 0
         self._owed_bytes = 0
-        self._pushed = 0
-        self._delivered = 0
+        self._is_spilling = False
+        self.pushed = 0
+        self._delivered = -1
         self._progress_at = 0.0
 
     @property
@@ -77,32 +87,32 @@ class Outflow:
 
     @property
     def holds_back(self) -> bool:
-        """Whether a source waits for this receiver."""
+        """Whether a source that shares its credit waits for this receiver."""
         return self._owed_bytes > 0
 
     def put(self, chunk: Chunk, size: int, source: Source) -> None:
         """Send the chunk, now or later; `size` is what the source counts it as."""
         if not self._queue and self._sink.has_room:
-            self._pushed += len(chunk)
+            self.pushed += len(chunk)
             self._sink.push(chunk)
             source.release(size)
             return
-        owed: Source | None = None
-        if self.queued_bytes >= self._patience.buffer_bytes:
-            owed = source
-            self._owed_bytes += size
-        else:
-            source.release(size)
+        if self._queue is None:
+            self._queue = deque()
+        owed: Source | None = source
+        if source.shares_credit:
+            owed = self._owe(size, source)
         self._queue.append((chunk, size, owed))
         self.queued_bytes += size
 
     def drain(self) -> None:
         """The receiver has room again."""
         queue, sink = self._queue, self._sink
+        self._is_spilling = False
         while queue and sink.has_room:
             chunk, size, owed = queue.popleft()
             self.queued_bytes -= size
-            self._pushed += len(chunk)
+            self.pushed += len(chunk)
             sink.push(chunk)
             self._settle(size, owed)
 
@@ -112,66 +122,69 @@ class Outflow:
             _, size, owed = self._queue.popleft()
             self._settle(size, owed)
         self.queued_bytes = 0
+        self._watch.waiting.discard(self)
 
-    def is_stalled(self, now: float) -> bool:
-        """Whether others wait for a receiver that has taken nothing for too long; ask regularly."""
-        delivered = self._pushed - self._sink.backlog
-        if delivered != self._delivered or not self._owed_bytes:
+    def check(self, now: float) -> None:
+        """Whether others wait for a receiver that takes nothing; asked by the watch while its buffer is full."""
+        delivered = self.pushed - self._sink.backlog
+        if self.queued_bytes < self._watch.patience.buffer_bytes:
+            self._delivered = -1
+            self._watch.waiting.discard(self)
+        elif delivered != self._delivered:
             self._delivered = delivered
             self._progress_at = now
-        return now - self._progress_at >= self._patience.stall_s
+        elif self._is_stalled(now):
+            self._watch.waiting.discard(self)
+            self._sink.give_up()
+        elif now - self._progress_at >= GRACE_S:
+            self._spill()
+
+    def _owe(self, size: int, source: Source) -> Source | None:
+        """Release what fits in the buffer, and hold the source back for the rest."""
+        if self.queued_bytes < self._watch.patience.buffer_bytes or (self._is_spilling and not self._is_overfull):
+            source.release(size)
+            return None
+        self._owed_bytes += size
+        self._watch.waiting.add(self)
+        return source
+
+    @property
+    def _is_overfull(self) -> bool:
+        return self.queued_bytes >= self._watch.patience.buffer_bytes * SPILL
+
+    def _is_stalled(self, now: float) -> bool:
+        waited_s = now - self._progress_at
+        return waited_s >= self._watch.patience.stall_s or (self._is_overfull and waited_s >= GRACE_S)
+
+    def _spill(self) -> None:
+        """Let the others go on: this one is about to be given up, unless it takes something soon."""
+        self._is_spilling = True
+        queue = self._queue or deque()
+        self._queue = deque((chunk, size, None) for chunk, size, _ in queue)
+        for _, size, owed in queue:
+            self._settle(size, owed)
 
     def _settle(self, size: int, owed: Source | None) -> None:
         if owed is not None:
-            self._owed_bytes -= size
+            if owed.shares_credit:
+                self._owed_bytes -= size
             owed.release(size)
 
 
-class FairSender:
-    """One stream shared by many connections: their packets go in turn, each connection's in order.
+class StallWatch:
+    """Looks after the receivers of one process whose buffers are full; idle ones cost it nothing."""
 
-    What belongs to no connection goes first. The queues are bounded by what the sources may have under way.
-    """
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self.waiting: set[Outflow] = set()
 
-    def __init__(self, link: AioLink, call: Call) -> None:
-        self._link = link
-        self._call = call
-        self._urgent: deque[bytes] = deque()
-        self._turns: dict[Hashable, deque[tuple[tuple[Chunk, ...], int, Source]]] = {}
+    def check(self, now: float) -> None:
+        for outflow in list(self.waiting):
+            outflow.check(now)
 
-    def send(self, key: Hashable | None, chunks: tuple[Chunk, ...], size: int, source: Source) -> None:
-        """One message, in one piece or several."""
-        call = self._call
-        if call.status is not None:
-            source.release(size)
-        elif not self._turns and not self._urgent and call.has_room:
-            call.send(*chunks)
-            self._link.poke()
-            source.release(size)
-        elif key is None:
-            self._urgent.append(b"".join(chunks))
-        else:
-            self._turns.setdefault(key, deque()).append((chunks, size, source))
-
-    def writable(self) -> None:
-        """The stream has room again."""
-        call, turns = self._call, self._turns
-        while self._urgent and call.has_room:
-            call.send(self._urgent.popleft())
-        while turns and call.has_room:
-            key = next(iter(turns))
-            queue = turns.pop(key)
-            chunks, size, source = queue.popleft()
-            call.send(*chunks)
-            if queue:
-                turns[key] = queue
-            source.release(size)
-        self._link.poke()
-
-    def clear(self) -> None:
-        """The stream is over: nothing of this will be sent."""
-        self._urgent.clear()
-        turns, self._turns = self._turns, {}
-        for queue in turns.values():
-            for _, size, source in queue:
-                source.release(size)
+    async def run(self) -> None:
+        """Give up those that stall, for ever."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            if self.waiting:
+                self.check(time.monotonic())

@@ -21,6 +21,8 @@ class PacketType(IntEnum):
     DATA = 4
     DIAL_CLS = 5
     DRAIN = 6
+    # Beyond Konnectivity: said only to peers that agreed to it (`capabilities`), far from numbers it may use one day.
+    CREDIT = 1001
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,15 @@ class Drain:
     """The sender is going away: prefer others."""
 
 
-Packet = DialRequest | DialResponse | CloseRequest | CloseResponse | Data | CloseDial | Drain
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """So many more bytes of DATA packets may come on the connection."""
+
+    connect_id: int = 0
+    size: int = 0
+
+
+Packet = DialRequest | DialResponse | CloseRequest | CloseResponse | Data | CloseDial | Drain | Credit
 
 
 class _Kind(NamedTuple):
@@ -90,12 +100,14 @@ _KINDS: Final = (
     _Kind(PacketType.CLOSE_RSP, 6, message(CloseResponse, error=string(1), connect_id=signed(2))),
     _Kind(PacketType.DIAL_CLS, 7, message(CloseDial, random=signed(1))),
     _Kind(PacketType.DRAIN, 8, message(Drain)),
+    _Kind(PacketType.CREDIT, 1001, message(Credit, connect_id=signed(1), size=signed(2))),
 )
 _BY_CLASS: Final = {kind.schema.cls: kind for kind in _KINDS}
 _BY_NUMBER: Final = {kind.number: kind for kind in _KINDS}
 
 _TYPE: Final = wire.encode_tag(1, wire.VARINT)
 _DATA_START: Final = b"\x08\x04\x22"  # the type DATA, and the tag of its payload
+_CREDIT_START: Final = _TYPE + wire.encode_varint(PacketType.CREDIT)
 
 
 def type_of(packet: Packet) -> PacketType:
@@ -104,6 +116,8 @@ def type_of(packet: Packet) -> PacketType:
 
 def counted_type_of(data: bytes) -> str:
     """The name of the type as it stands first in the bytes; for counting, where a guess at odd packets will do."""
+    if data.startswith(_CREDIT_START):
+        return PacketType.CREDIT.name
     number = data[1] if data[:1] == _TYPE and len(data) > 1 else 0
     return PacketType(number).name if number <= PacketType.DRAIN else "Unknown"
 
@@ -140,19 +154,27 @@ def peek_data(packet: bytes) -> tuple[int, int] | None:
 
     None for any other packet, and for DATA that is written in an unusual way: `decode_packet` reads those.
     """
-    if packet[:3] != _DATA_START:
+    if not packet.startswith(_DATA_START):
         return None
+    end = len(packet)
     try:
-        size, at = _short_varint(packet, 3)
-        if at + size != len(packet) or packet[at] != 0x08:
+        # Written out: this runs for every packet, and most numbers have one to three bytes.
+        size, at = packet[3], 4
+        if size >= 0x80:
+            size, at = _short_varint(packet, 3)
+        if at + size != end or packet[at] != 0x08:
             return None
-        connect_id, at = _short_varint(packet, at + 1)
+        connect_id, at = packet[at + 1], at + 2
+        if connect_id >= 0x80:
+            connect_id, at = _short_varint(packet, at - 1)
         if packet[at] != 0x1A:
             return None
-        size, at = _short_varint(packet, at + 1)
+        size, at = packet[at + 1], at + 2
+        if size >= 0x80:
+            size, at = _short_varint(packet, at - 1)
     except IndexError:
         return None
-    return (connect_id, at) if at + size == len(packet) else None
+    return (connect_id, at) if at + size == end else None
 
 
 def _short_varint(packet: bytes, at: int) -> tuple[int, int]:
@@ -174,12 +196,3 @@ def data_header(connect_id: int, size: int) -> bytes:
     """What goes before a payload of this size (not 0) to make it a DATA packet."""
     inner = b"\x08" + wire.encode_varint(connect_id) + b"\x1a" + wire.encode_varint(size)
     return _DATA_START + wire.encode_varint(len(inner) + size) + inner
-
-
-def payload_of(packet: bytes) -> memoryview:
-    """The payload of a DATA packet, of any form."""
-    found = peek_data(packet)
-    if found is not None:
-        return memoryview(packet)[found[1] :]
-    decoded = decode_packet(packet)
-    return memoryview(decoded.data if isinstance(decoded, Data) else b"")

@@ -1,9 +1,9 @@
-"""A TCP or unix connection at the outer end of a tunnel: a client of the HTTP-CONNECT front end, or an endpoint."""
+"""A TCP or unix connection at the outer end of a tunnel: a client of ours, or an endpoint."""
 
 import asyncio
 from typing import Final, cast
 
-from garboard.tunnel.flow import Chunk, Outflow, Patience, Source
+from garboard.tunnel.flow import Chunk, Outflow, Source, StallWatch
 
 READ_AHEAD_BYTES: Final = 64 * 1024
 FLUSH_TIMEOUT_S: Final = 10.0
@@ -12,9 +12,13 @@ FLUSH_TIMEOUT_S: Final = 10.0
 class SocketEnd(asyncio.Protocol):
     """Reads no further ahead than the tunnel takes, and buffers no more than it may for a socket that is slow."""
 
-    def __init__(self, patience: Patience) -> None:
+    shares_credit = False
+
+    def __init__(self, watch: StallWatch) -> None:
         self.transport: asyncio.Transport | None = None
-        self.outflow = Outflow(self, patience)
+        self.outflow = Outflow(self, watch)
+        self.bytes_read = 0
+        self.bytes_written = 0
         self._under_way = 0
         self._is_reading = True
         self._is_full = False
@@ -33,7 +37,11 @@ class SocketEnd(asyncio.Protocol):
 
     def push(self, chunk: Chunk) -> None:
         assert self.transport is not None
+        self.bytes_written += len(chunk)
         self.transport.write(chunk)
+
+    def give_up(self) -> None:
+        self.cut()
 
     def deliver(self, chunk: Chunk, size: int, source: Source) -> None:
         """Write to the socket; what comes after it was closed is dropped."""
@@ -41,6 +49,19 @@ class SocketEnd(asyncio.Protocol):
             source.release(size)
         else:
             self.outflow.put(chunk, size, source)
+
+    def deliver_data(self, message: bytes, start: int, source: Source) -> None:
+        """The payload of a DATA packet."""
+        if self._is_closing:
+            source.release(len(message))
+        elif self._is_full or self.transport is None or not self.outflow.is_empty:
+            self.outflow.put(memoryview(message)[start:], len(message), source)
+        else:  # as the outflow would, without its ceremony
+            size = len(message)
+            self.outflow.pushed += size - start
+            self.bytes_written += size - start
+            self.transport.write(memoryview(message)[start:])
+            source.release(size)
 
     def release(self, size: int) -> None:
         self._under_way -= size
@@ -51,6 +72,7 @@ class SocketEnd(asyncio.Protocol):
     def take(self, size: int) -> None:
         """So many bytes were read and are under way; too many stop the reading."""
         self._under_way += size
+        self.bytes_read += size
         if self._is_reading and self._under_way >= READ_AHEAD_BYTES and self.transport is not None:
             self._is_reading = False
             self.transport.pause_reading()
@@ -60,10 +82,12 @@ class SocketEnd(asyncio.Protocol):
         if self._is_closing:
             return
         self._is_closing = True
-        if self.transport is not None:
+        if self.transport is None:
+            return
+        if self.outflow.is_empty:
+            self.transport.close()
+        if self.backlog or not self.outflow.is_empty:
             self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_TIMEOUT_S, self.transport.abort)
-            if self.outflow.is_empty:
-                self.transport.close()
 
     def cut(self) -> None:
         """Close at once; what waits is dropped."""

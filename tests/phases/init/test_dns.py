@@ -8,8 +8,8 @@ import pytest
 from garboard.engine import Plan, PutObject
 from garboard.errors import NotReady
 from garboard.phases import plan_workflow, select
-from garboard.phases.init import INIT
 from garboard.phases.init.context import ADMIN_CONF
+from garboard.phases.init.tree import INIT
 from tests.phases.machines import MemoryMachine, context_on
 
 COREDNS = "addon/coredns"

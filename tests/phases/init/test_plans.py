@@ -11,7 +11,7 @@ from garboard.engine import Executor, Hands, Issue, Plan, Step, WriteFile, plan_
 from garboard.errors import GarboardError, NotReady
 from garboard.patches import NodeFacts, PatchFile, PatchRefused
 from garboard.phases import plan_workflow, select
-from garboard.phases.init import INIT
+from garboard.phases.init.tree import INIT
 from garboard.phases.issuing import PkiIssuer
 from garboard.phases.patching import NodePatches
 from garboard.pki.keys import SystemKeys

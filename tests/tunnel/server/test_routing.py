@@ -2,13 +2,12 @@ import pytest
 
 from garboard.errors import InvalidValue
 from garboard.tunnel.identifiers import Identifiers
-from garboard.tunnel.server.routing import Backends, Strategy, host_of, parse_strategies
-from garboard.tunnel.server.tunnels import Backend
+from garboard.tunnel.server.routing import AgentBackend, Backends, Strategy, host_of, parse_strategies
 
 
-def backends(strategies: str, *agents: tuple[str, str], start: int = 0) -> tuple[Backends, list[Backend]]:
+def backends(strategies: str, *agents: tuple[str, str], start: int = 0) -> tuple[Backends, list[AgentBackend]]:
     index = Backends(parse_strategies(strategies), lambda _: start)
-    made = [Backend(agent_id, Identifiers.parse(text)) for agent_id, text in agents]
+    made = [AgentBackend(agent_id, Identifiers.parse(text)) for agent_id, text in agents]
     for backend in made:
         index.add(backend)
     return index, made

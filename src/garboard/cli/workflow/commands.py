@@ -9,7 +9,7 @@ import click
 
 from garboard.cli.lazy import SuggestingGroup, kept_example
 from garboard.cli.output import OutputFormat
-from garboard.phases.flags import OWN_FLAGS, Flag, FlagValue, GivenFlags
+from garboard.phases.flags import OWN_FLAGS, WORKFLOW_FLAGS, Flag, FlagValue, GivenFlags
 from garboard.phases.workflow import ContextT, Phase, tree_text
 
 OUTPUT = "output"
@@ -33,11 +33,12 @@ class Workflow(Generic[ContextT]):
     phases: Sequence[Phase[ContextT]]
     flags: Mapping[str, Flag]
     run: Callable[[Asked], None]
+    own_flags: Sequence[str] = tuple(OWN_FLAGS)
+    is_undoable: bool = True
 
     def options(self, names: Iterable[str]) -> list[click.Parameter]:
-        own = ("strict-config", "strict-patches")
         options: list[click.Parameter] = [_option(self.flags[name]) for name in names]
-        options += [_option(OWN_FLAGS[name]) for name in own]
+        options += [_option(OWN_FLAGS[name]) for name in self.own_flags]
         output = click.Choice(["text", "json", "yaml"])
         options.append(
             click.Option(
@@ -110,7 +111,7 @@ class WorkflowGroup(click.Group, Generic[ContextT]):
     ) -> None:
         super().__init__(
             name=workflow.name,
-            params=workflow.options(flags),
+            params=[*workflow.options(flags), *map(_option, WORKFLOW_FLAGS.values() if workflow.is_undoable else ())],
             callback=self._run,
             help=f"{summary}\n\nThe phases, in their order:\n\n\b\n{tree_text(workflow.phases)}",
             epilog=kept_example(epilog),
@@ -181,10 +182,13 @@ def _argument(name: str) -> click.Argument:
 
 
 def _option(flag: Flag) -> click.Option:
-    declarations = [f"--{flag.name}", flag.name.replace("-", "_")]
+    short = [f"-{flag.letter}"] if flag.letter else []
+    declarations = [*short, f"--{flag.name}", flag.name.replace("-", "_")]
     shared = {"help": flag.help, "hidden": flag.is_hidden}
     if flag.kind == "switch":
         return click.Option(declarations, is_flag=True, **shared)  # type: ignore[arg-type]
+    if flag.choices:
+        return click.Option(declarations, type=click.Choice(flag.choices), **shared)  # type: ignore[arg-type]
     if flag.kind == "number":
         return click.Option(declarations, type=GoInteger(), default=flag.default, show_default=True, **shared)  # type: ignore[arg-type]
     if flag.kind in ("list", "map"):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from garboard.config import cluster_text
 from garboard.documents import Json
-from garboard.engine import Filling, Note, PutObject, Step, Unsupported
+from garboard.engine import Filling, Note, PutObject, Step
 from garboard.manifests import ClusterObject
 from garboard.manifests.bootstrap_token import bootstrap_rbac, cluster_info_objects, token_secret
 from garboard.manifests.coredns import coredns_objects
@@ -49,13 +49,6 @@ def plan_kubelet_config(context: InitContext) -> Iterator[Step | Note]:
         configuration = with_resolv_conf(configuration, context.host)
     objects = kubelet_config_objects(configuration, is_user_supplied=kubelet.is_user_supplied)
     yield from _puts(objects, "kubelets of nodes that join read their configuration")
-
-
-def plan_upload_certs(context: InitContext) -> Iterator[Step | Note]:
-    if context.uploads_certs:
-        yield Step(Unsupported(what="writing the Secret kubeadm-certs"), "--upload-certs")
-    else:
-        yield Note("Skipping phase. Please see --upload-certs")
 
 
 def plan_bootstrap_token(context: InitContext) -> Iterator[Step | Note]:

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from garboard.errors import BadUsage
+from garboard.errors import BadUsage, InvalidValue
+from garboard.tunnel.agent.server_count import CountSource
+from garboard.tunnel.destinations import Target
 from garboard.tunnel.flow import Patience
 from garboard.tunnel.identifiers import Identifiers
+from garboard.tunnel.leases import LeaseBook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +18,7 @@ class AgentOptions:
     agent_identifiers: str = ""
     proxy_server_host: str = "127.0.0.1"
     proxy_server_port: int = 8091
+    tls_server_name: str = ""  # when the servers' certificate, or their choice of a tenant, goes by another name
     ca_cert: Path | None = None
     agent_cert: Path | None = None
     agent_key: Path | None = None
@@ -27,9 +31,18 @@ class AgentOptions:
     sync_interval_s: float = 1.0
     sync_interval_cap_s: float = 10.0
     sync_forever: bool = False
+    server_count_source: CountSource = CountSource.DEFAULT
+    lease_book: LeaseBook | None = field(default=None, repr=False)
     keepalive_s: float = 3600.0
     drain_timeout_s: float = 0.0
     patience: Patience = field(default_factory=Patience)
+    targets: tuple[Target, ...] = ()
+    bind_address: str = ""
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Where the servers are: one address for all of them, or one for each."""
+        return tuple(_address(text, self.proxy_server_port) for text in self.proxy_server_host.split(","))
 
     def check(self) -> None:
         """Raise `BadUsage` with every rule that is broken, `InvalidValue` for bad identifiers."""
@@ -46,4 +59,19 @@ class AgentOptions:
             ("--ca-cert is needed", self.ca_cert is None),
             ("--agent-id takes printable ASCII", not self.agent_id.isascii() or not self.agent_id.isprintable()),
             ("--agent-id must not be empty", not self.agent_id),
-        )
+            ("--target needs --bind-address", bool(self.targets) and not self.bind_address),
+            ("--bind-address needs --target", bool(self.bind_address) and not self.targets),
+            ("every --target needs a port of its own", len({each.local_port for each in self.targets}) <
+             len(self.targets)),
+            ("--proxy-server-host names a server twice", len(set(self.addresses)) < len(self.addresses)),
+        )  # fmt: skip
+
+
+def _address(text: str, port: int) -> tuple[str, int]:
+    """`host`, `host:port` or `[address]:port`; an IPv6 address without brackets has no port."""
+    host, colon, own_port = text.strip().rpartition(":")
+    if not colon or (":" in host and not host.startswith("[")):
+        host, own_port = text.strip(), str(port)
+    if not host or not own_port.isascii() or not own_port.isdigit() or not 0 < int(own_port) < 65536:
+        raise InvalidValue(f"{text!r} is not the address of a proxy server", hint="write host or host:port")
+    return host.removeprefix("[").removesuffix("]"), int(own_port)

@@ -6,13 +6,17 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Final
 
+from garboard.tunnel.agent.listeners import TargetPorts
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.pool import ServerPool
+from garboard.tunnel.agent.server_count import LeaseCounter
 from garboard.tunnel.agent.server_stream import AgentCounts
+from garboard.tunnel.agent.status import AgentTracer, agent_document
 from garboard.tunnel.background import beside
-from garboard.tunnel.metrics import Gauge, Metrics
+from garboard.tunnel.flow import StallWatch
+from garboard.tunnel.metrics import Gauge, Metrics, Total
 from garboard.tunnel.tls import client_context
-from garboard.tunnel.web import OK, Page, PageMaker, serve_pages
+from garboard.tunnel.web import OK, Page, PageMaker, json_page, serve_pages
 
 PREFIX: Final = "konnectivity_network_proxy_agent_"
 # Word for word what the stock agent says of these two: its test suite compares it.
@@ -24,10 +28,21 @@ class Agent:
     """An agent that runs; make it with `run_agent`."""
 
     def __init__(self, options: AgentOptions) -> None:
-        self._counts = AgentCounts()
-        self.pool = ServerPool(options, lambda: _tls(options), self._counts)
-        self.health_port = 0
+        self.counts = AgentCounts()
+        self.watch = StallWatch(options.patience)
+        self.ports = TargetPorts(options.bind_address, options.targets, self.watch)
+        self.pool = ServerPool(options, lambda: _tls(options), self.counts, self.watch, self.ports)
+        self.health_port = self.admin_port = 0
+        self._options = options
         self._metrics = self._make_metrics()
+        book = options.lease_book
+        self._leases = LeaseCounter(book, self.pool.count, self.pool.recount) if book is not None else None
+        if self._leases is not None:
+            self._metrics.add(self._leases.families())
+
+    async def count_leases(self) -> None:
+        if self._leases is not None:
+            await self._leases.run()
 
     def pages(self) -> dict[str, PageMaker]:
         return {
@@ -37,14 +52,25 @@ class Agent:
             "/metrics": lambda _verbose: Page(HTTPStatus.OK, self._metrics.text()),
         }
 
+    def status(self, _verbose: bool) -> Page:
+        return json_page(agent_document(self._options, self.pool, self.ports))
+
+    @property
+    def open_connections(self) -> int:
+        """Both ways."""
+        return self.pool.open_endpoints + self.ports.clients
+
     def _readiness(self, is_verbose: bool) -> Page:
-        if not self.pool.streams:
-            text = "[+]ping ok\n[-]server-connected failed: no servers connected\nreadyz check failed\n"
-            return Page(HTTPStatus.SERVICE_UNAVAILABLE, text)
-        return Page(HTTPStatus.OK, "[+]ping ok\n[+]server-connected ok\nreadyz check passed\n") if is_verbose else OK
+        failures = self.ports.failures()
+        checks = {"ping": "", "server-connected": "" if self.pool.streams else "no servers connected"}
+        checks |= {f"target {target}": failures.get(target, "") for target in self.ports.targets}
+        lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in checks.items()]
+        if any(checks.values()):
+            return Page(HTTPStatus.SERVICE_UNAVAILABLE, "\n".join([*lines, "readyz check failed\n"]))
+        return Page(HTTPStatus.OK, "\n".join([*lines, "readyz check passed\n"])) if is_verbose else OK
 
     def _make_metrics(self) -> Metrics:
-        counts, pool = self._counts, self.pool
+        counts, pool, ports = self.counts, self.pool, self.ports
         return Metrics(
             PREFIX,
             {
@@ -55,9 +81,25 @@ class Agent:
                 "known_server_count": ("Servers that should be connected.", Gauge(lambda: pool.server_count)),
                 "open_endpoint_connections": (OPEN_ENDPOINTS, Gauge(lambda: pool.open_endpoints)),
                 "stream_packets_total": ("Packets by direction and type.", counts.packets),
-                "stalled_connections_total": ("Connections closed since they took no data.", counts.stalled),
+                "stalled_connections_total": ("Connections closed since they took no data.", Total(self._stalled)),
+                "queued_bytes": ("Bytes that wait, by where.", Gauge(self._queues, "queue")),
+                "target_connections": ("Open connections of the node.", Gauge(lambda: ports.clients)),
+                "target_dials_total": ("Connections of the node, by target and outcome.", ports.dials),
+                "target_servers": ("Servers that allow each target.", Gauge(ports.allowing_servers, "target")),
             },
         )
+
+    def _stalled(self) -> int:
+        return self.counts.stalled_endpoints + self.ports.entry.stalled
+
+    def _queues(self) -> dict[str, float]:
+        streams = self.pool.streams.values()
+        endpoints = [each for stream in streams if stream.exit for each in stream.exit.endpoints.values()]
+        return {
+            "to_server": sum(stream.queued_bytes for stream in streams),
+            "to_endpoint": sum(endpoint.outflow.queued_bytes for endpoint in endpoints),
+            "to_client": sum(front.outflow.queued_bytes for front in self.ports.entry.fronts.values()),
+        }
 
 
 def _tls(options: AgentOptions) -> ssl.SSLContext:
@@ -75,10 +117,14 @@ async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
         health = serve_pages(options.health_server_host, options.health_server_port, agent.pages())
         agent.health_port = await stack.enter_async_context(health)
         elsewhere = Page(HTTPStatus.MOVED_PERMANENTLY, "", f"http://localhost:{agent.health_port}/metrics")
-        admin = serve_pages(options.admin_bind_address, options.admin_server_port, {"/metrics": lambda _: elsewhere})
-        await stack.enter_async_context(admin)
-        await stack.enter_async_context(beside(agent.pool.run(), agent.pool.watch()))
+        pages = {"/metrics": lambda _: elsewhere, "/status": agent.status}
+        questions = {"/trace": AgentTracer(agent.pool, agent.ports)}
+        admin = serve_pages(options.admin_bind_address, options.admin_server_port, pages, questions)
+        agent.admin_port = await stack.enter_async_context(admin)
+        jobs = (agent.pool.run(), agent.watch.run(), agent.ports.run(), agent.ports.entry.keep_time())
+        await stack.enter_async_context(beside(*jobs, agent.count_leases()))
         try:
             yield agent
         finally:
+            agent.ports.close()
             await agent.pool.close()

@@ -3,15 +3,17 @@
 import logging
 from dataclasses import dataclass
 
-from garboard.errors import InvalidValue
+from garboard.errors import GarboardError, InvalidValue
 from garboard.rpc import ServerCall, Status, StatusCode
 from garboard.rpc.aio import AioLink
 from garboard.rpc.metadata import Metadata
-from garboard.rpc.wire import BadWire
-from garboard.tunnel.flow import FairSender
+from garboard.tunnel.capabilities import Terms, answer
+from garboard.tunnel.channel import Channel
+from garboard.tunnel.exits import Exit
 from garboard.tunnel.identifiers import Identifiers
-from garboard.tunnel.packets import counted_type_of, peek_data
 from garboard.tunnel.server.proxy import Proxy
+from garboard.tunnel.server.reverse import ReverseObserver, guard_of
+from garboard.tunnel.server.routing import AgentBackend
 
 log = logging.getLogger("garboard.tunnel")
 
@@ -27,59 +29,47 @@ class ServerIdentity:
         return (("serverid", self.server_id), ("servercount", str(self.server_count)))
 
 
-class AgentStream:
-    """Listens to the call of an agent (`CallListener`) and is the source of what the agent sends."""
+class AgentStream(Channel):
+    """Listens to the call of an agent (`CallListener`)."""
 
-    def __init__(self, proxy: Proxy, link: AioLink, call: ServerCall, agent_id: str, identifiers: Identifiers) -> None:
-        self._proxy = proxy
-        self._link = link
+    def __init__(self, proxy: Proxy, link: AioLink, call: ServerCall, backend: AgentBackend, terms: Terms) -> None:
+        super().__init__(link, call, proxy.packets, segments=("from_agent", "to_agent"))
         self._call = call
-        self._sender = FairSender(link, call)
-        self.backend = proxy.board.agent_joined(agent_id, identifiers)
-        proxy.senders[self.backend] = self._sender
+        self.agent_id = backend.agent_id
+        self.terms = terms
+        self.sender.agree(terms)
+        self.entry, self.backend = proxy, backend
+        if terms.takes_dials:
+            self.exit_parity = 1
+            observer = ReverseObserver(backend.agent_id, proxy.reverse)
+            self.exit = Exit(self, proxy.reverse_ids, observer, proxy.watch, guard_of(proxy.allowed))
+        proxy.join(backend, self)
         call.listener = self
-        log.info("agent.connected agent=%s agents=%d", agent_id, len(proxy.senders))
-
-    def release(self, size: int) -> None:
-        self._call.consume(size)
-        self._link.poke()
+        log.info("agent.connected agent=%s agents=%d", self.agent_id, len(proxy.streams))
+        if terms.refused:
+            refused = ",".join(map(str, terms.refused))
+            log.warning("agent.targets.refused agent=%s targets=%s allowed=%s", self.agent_id, refused, proxy.allowed)
 
     def started(self) -> None:
         pass
-
-    def messages_received(self, messages: list[bytes]) -> None:
-        proxy, board, backend = self._proxy, self._proxy.board, self.backend
-        for message in messages:
-            if peek_data(message) is None:
-                proxy.packets.of("from_agent", counted_type_of(message)).value += 1
-            try:
-                effects = board.agent_said(backend, message)
-            except BadWire as error:
-                self._refuse(error.message)
-                return
-            proxy.perform(effects, message, self)
 
     def peer_ended(self) -> None:
         self._call.finish()
         self._leave("the agent closed its stream")
 
-    def writable(self) -> None:
-        self._sender.writable()
-
     def ended(self, status: Status) -> None:
         self._leave(status.message)
 
-    def _refuse(self, reason: str) -> None:
+    def refuse(self, reason: str) -> None:
         self._call.finish(Status(StatusCode.INVALID_ARGUMENT, reason))
         self._leave(reason)
-        self._link.poke()
+        self.link.poke()
 
     def _leave(self, reason: str) -> None:
-        if self._proxy.senders.pop(self.backend, None) is None:
-            return
-        log.info("agent.disconnected agent=%s reason=%s", self.backend.agent_id, reason)
-        self._sender.clear()
-        self._proxy.perform(self._proxy.board.agent_left(self.backend))
+        assert self.entry is not None
+        if self.backend in self.entry.streams:
+            log.info("agent.disconnected agent=%s reason=%s", self.agent_id, reason)
+        self.close()
 
 
 def accept_agent(proxy: Proxy, identity: ServerIdentity, link: AioLink, call: ServerCall) -> None:
@@ -90,8 +80,18 @@ def accept_agent(proxy: Proxy, identity: ServerIdentity, link: AioLink, call: Se
     except InvalidValue as error:
         call.finish(Status(StatusCode.INVALID_ARGUMENT, error.message))
         return
-    call.start(identity.as_metadata())
-    AgentStream(proxy, link, call, agent_id, identifiers)
+    told, terms = answer(call.metadata, proxy.allowed)
+    call.start((*identity.as_metadata(), *told))
+    AgentStream(proxy, link, call, AgentBackend(agent_id, identifiers), terms)
+    link.poke()
+
+
+def refuse_agent(link: AioLink, call: ServerCall, error: GarboardError) -> None:
+    """End the call of an agent that is not let in."""
+    if call.status is not None:
+        return
+    log.warning("agent.refused reason=%s", error.message)
+    call.finish(Status(StatusCode.UNAUTHENTICATED, error.message))
     link.poke()
 
 

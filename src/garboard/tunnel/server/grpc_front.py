@@ -3,21 +3,26 @@
 from garboard.rpc import ServerCall, Status, StatusCode
 from garboard.rpc.aio import AioLink
 from garboard.rpc.wire import BadWire
+from garboard.tunnel import packets
 from garboard.tunnel.flow import NOBODY, Chunk, Outflow, Source
 from garboard.tunnel.packets import Packet, counted_type_of, encode_packet, peek_data, type_of
+from garboard.tunnel.pipes import Pipe
 from garboard.tunnel.server.proxy import Proxy
-from garboard.tunnel.server.tunnels import Tunnel
+from garboard.tunnel.tunnels import State, Tunnel
 
 
 class GrpcFront:
     """Listens to the call (`CallListener`), and is source and sink of what it carries."""
+
+    shares_credit = False
 
     def __init__(self, proxy: Proxy, link: AioLink, call: ServerCall) -> None:
         self._proxy = proxy
         self._link = link
         self._call = call
         self._tunnel = Tunnel()
-        self.outflow = Outflow(self, proxy.patience)
+        self._pipe: Pipe | None = None
+        self.outflow = Outflow(self, proxy.watch)
         self._data_from_client = proxy.packets.of("from_client", "DATA")
         self._data_to_client = proxy.packets.of("to_client", "DATA")
         proxy.fronts[self._tunnel] = self
@@ -39,19 +44,27 @@ class GrpcFront:
         self._call.send(chunk)
         self._link.poke()
 
+    def give_up(self) -> None:
+        self._proxy.front_stalled(self._tunnel)
+
     def release(self, size: int) -> None:
         self._call.consume(size)
         self._link.poke()
 
     # Front.
 
-    def deliver_data(self, message: bytes, source: Source) -> None:
+    def deliver_data(self, message: bytes, start: int, source: Source) -> None:
         self._data_to_client.value += 1
         self.outflow.put(message, len(message), source)
+
+    def opened(self, pipe: Pipe) -> None:
+        self._pipe = pipe
 
     def tell(self, packet: Packet) -> None:
         self._proxy.packets.of("to_client", type_of(packet).name).value += 1
         self.outflow.put(encode_packet(packet), 0, NOBODY)
+        if isinstance(packet, packets.CloseResponse):
+            self._stop_listening()
 
     def disconnect(self) -> None:
         self._end(Status(StatusCode.UNAVAILABLE, "the proxy server is stopping"))
@@ -62,18 +75,22 @@ class GrpcFront:
         pass
 
     def messages_received(self, messages: list[bytes]) -> None:
-        proxy, board, tunnel = self._proxy, self._proxy.board, self._tunnel
+        tunnel, pipe = self._tunnel, self._pipe
         for message in messages:
-            if peek_data(message) is None:
-                proxy.packets.of("from_client", counted_type_of(message)).value += 1
-            else:
+            found = peek_data(message)
+            if found is not None:
                 self._data_from_client.value += 1
+                if pipe is not None and found[0] == tunnel.connect_id and tunnel.state is State.OPEN:
+                    pipe.forward(message, self)
+                    continue
+            else:
+                self._proxy.packets.of("from_client", counted_type_of(message)).value += 1
             try:
-                effects = board.front_said(tunnel, message)
+                self._proxy.front_said(tunnel, message, self)
             except BadWire as error:
                 self._end(Status(StatusCode.INVALID_ARGUMENT, error.message))
                 return
-            proxy.perform(effects, message, self)
+            pipe = self._pipe
 
     def peer_ended(self) -> None:
         self._end(Status(StatusCode.OK))
@@ -82,6 +99,7 @@ class GrpcFront:
         self.outflow.drain()
 
     def ended(self, status: Status) -> None:
+        self._stop_listening()
         self.outflow.clear()
         self._proxy.front_gone(self._tunnel)
 
@@ -89,3 +107,7 @@ class GrpcFront:
         self._call.finish(status)
         self.ended(status)
         self._link.poke()
+
+    def _stop_listening(self) -> None:
+        if self._pipe is not None:
+            self._pipe.sink = None

@@ -7,12 +7,11 @@ from http import HTTPStatus
 from typing import Final
 
 from garboard.tunnel import packets
-from garboard.tunnel.flow import MAX_PAYLOAD, NOBODY, Source
-from garboard.tunnel.packets import Packet, payload_of
+from garboard.tunnel.flow import NOBODY
+from garboard.tunnel.fronts import FrontSocket
 from garboard.tunnel.server.proxy import Proxy
-from garboard.tunnel.server.switchboard import NO_AGENT
-from garboard.tunnel.server.tunnels import State, Tunnel
-from garboard.tunnel.sockets import SocketEnd
+from garboard.tunnel.switchboard import NO_AGENT
+from garboard.tunnel.tunnels import State
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 HEAD_TIMEOUT_S: Final = 60.0
@@ -31,74 +30,38 @@ def status_of_dial_error(error: str) -> HTTPStatus:
     return HTTPStatus.SERVICE_UNAVAILABLE if "too many open files" in text else HTTPStatus.BAD_GATEWAY
 
 
-class HttpFront(SocketEnd):
+class HttpFront(FrontSocket):
     """First a request, then the tunnel's raw bytes."""
 
     def __init__(self, proxy: Proxy) -> None:
-        super().__init__(proxy.patience)
+        super().__init__(proxy)
         self._proxy = proxy
-        self._tunnel = Tunnel()
         self._head = b""
-        self._early: list[bytes] = []  # what a client sent without waiting for the answer
         self._head_timer: asyncio.TimerHandle | None = None
-
-    # What the event loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._proxy.fronts[self._tunnel] = self
         self._proxy.http_connections += 1
         self._head_timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT_S, self.cut)
 
     def data_received(self, data: bytes) -> None:
-        state = self._tunnel.state
-        if state is State.OPEN:
-            self._forward(data)
-        elif state is State.IDLE:
+        if self.tunnel.state is State.OPEN:
+            self.forward(data)
+        elif self.tunnel.state is State.IDLE:
             self._read_head(data)
-        elif state is State.DIALLING:
-            self.take(len(data))
-            self._early.append(data)
-
-    def eof_received(self) -> bool:
-        """The client sends no more, which closes the connection; what the endpoint still says is delivered."""
-        if self._tunnel.state is not State.OPEN:
-            return False
-        self._proxy.perform(self._proxy.board.front_closed(self._tunnel))
-        return self.transport is not None and self.transport.get_extra_info("ssl_object") is None
+        else:
+            super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
         self._proxy.http_connections -= 1
         self._stop_timer()
-        self._proxy.front_gone(self._tunnel)
+        super().connection_lost(exc)
 
-    # Front.
+    def accepted(self) -> None:
+        self.deliver(CONNECTED, 0, NOBODY)
 
-    def deliver_data(self, message: bytes, source: Source) -> None:
-        self.deliver(payload_of(message), len(message), source)
-
-    def tell(self, packet: Packet) -> None:
-        match packet:
-            case packets.DialResponse(error) if error:
-                self._refuse(status_of_dial_error(error), _words(error))
-            case packets.DialResponse():
-                self.deliver(CONNECTED, 0, NOBODY)
-                early, self._early = self._early, []
-                for data in early:
-                    self.release(len(data))
-                    self._forward(data)
-            case packets.CloseResponse():
-                self.flush_and_close()
-
-    def disconnect(self) -> None:
-        self.flush_and_close()
-
-    def _forward(self, data: bytes) -> None:
-        view = memoryview(data)
-        self.take(len(data))
-        for start in range(0, len(data), MAX_PAYLOAD):
-            self._proxy.send_payload(self._tunnel, view[start : start + MAX_PAYLOAD], self)
+    def refused(self, error: str) -> None:
+        self._refuse(status_of_dial_error(error), _words(error))
 
     def _read_head(self, data: bytes) -> None:
         self._head += data
@@ -118,11 +81,9 @@ class HttpFront(SocketEnd):
             self._dial(request[2].decode("ascii"), rest)
 
     def _dial(self, address: str, early: bytes) -> None:
-        request = packets.DialRequest("tcp", address, secrets.randbits(63))
         if early:
-            self.take(len(early))
-            self._early.append(early)
-        self._proxy.perform(self._proxy.board.dial(self._tunnel, request))
+            self.keep_early(early)
+        self.entry.dial(self.tunnel, packets.DialRequest("tcp", address, secrets.randbits(63)))
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
         body = f"{text}\n".encode()

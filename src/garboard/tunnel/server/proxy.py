@@ -1,111 +1,51 @@
-"""The server's registers: which stream belongs to which agent, which socket to which tunnel; it carries effects out."""
+"""The server's registers, with its numbers: an entry for API servers, and what agents may reach through it."""
 
-import asyncio
-import time
-from collections.abc import Callable
-from typing import Final, Protocol
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Final
 
-from garboard.tunnel import packets
-from garboard.tunnel.flow import NOBODY, FairSender, Outflow, Patience, Source
-from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metric, Metrics
-from garboard.tunnel.packets import counted_type_of
+from garboard.tunnel.destinations import AllowList
+from garboard.tunnel.entry import Entry
+from garboard.tunnel.flow import StallWatch
+from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metric, Metrics, Total
+from garboard.tunnel.server.reverse import ReverseCounts
 from garboard.tunnel.server.routing import Backends
-from garboard.tunnel.server.switchboard import DataToFront, Effect, Switchboard, Times, ToAgent, ToFront
-from garboard.tunnel.server.tunnels import Backend, Tunnel
+from garboard.tunnel.switchboard import Times
 
-TICK_S: Final = 0.25
 PREFIX: Final = "konnectivity_network_proxy_server_"
 
 
-class Front(Protocol):
-    """One client's connection."""
+class Proxy(Entry):
+    """Joins the protocol with the sockets, for one cluster."""
 
-    outflow: Outflow
-
-    def deliver_data(self, message: bytes, source: Source) -> None:
-        """A DATA packet of the agent; the front end releases it."""
-
-    def tell(self, packet: packets.Packet) -> None:
-        """DIAL_RSP or CLOSE_RSP."""
-
-    def disconnect(self) -> None:
-        """The server stops."""
-
-
-class Proxy:
-    """Joins the protocol with the sockets."""
-
-    def __init__(self, backends: Backends, *, times: Times, patience: Patience) -> None:
-        self.board = Switchboard(backends, clock=time.monotonic, times=times)
-        self.patience = patience
-        self.senders: dict[Backend, FairSender] = {}
-        self.fronts: dict[Tunnel, Front] = {}
+    def __init__(self, backends: Backends, *, times: Times, watch: StallWatch, allowed: AllowList) -> None:
+        super().__init__(backends, times=times, watch=watch)
+        self.backends = backends
+        self.allowed = allowed
+        self.reverse = ReverseCounts()
+        self.reverse_ids: Iterator[int] = itertools.count(1, 2)  # agents count theirs in even numbers
         self.packets = Counter("segment", "packet_type")
-        self.stalled = Counter()
         self.http_connections = 0
         self.metrics = Metrics(PREFIX, self._families())
-        self._data_to_agent = self.packets.of("to_agent", "DATA")
-        self._data_from_agent = self.packets.of("from_agent", "DATA")
 
-    def perform(self, effects: list[Effect], message: bytes = b"", source: Source = NOBODY) -> None:
-        """Carry the effects of a message out; its bytes are released when they have gone on."""
-        has_gone_on = False
-        for effect in effects:
-            if type(effect) is DataToFront:
-                has_gone_on = True
-                self._data_from_agent.value += 1
-                self.fronts[effect.tunnel].deliver_data(message, source)
-            elif type(effect) is ToAgent:
-                is_message = effect.message is message
-                has_gone_on = has_gone_on or is_message
-                self._to_agent(effect, source if is_message else NOBODY)
-            elif type(effect) is ToFront and (front := self.fronts.get(effect.tunnel)) is not None:
-                front.tell(effect.packet)
-        if not has_gone_on:
-            source.release(len(message))
+    @property
+    def open_connections(self) -> int:
+        """Both ways."""
+        return len(self.fronts) + self.reverse.open
 
-    def _to_agent(self, effect: ToAgent, source: Source) -> None:
-        sender = self.senders.get(effect.backend)
-        if sender is None:
-            source.release(len(effect.message))
-            return
-        if effect.tunnel is not None and source is not NOBODY:
-            self._data_to_agent.value += 1
-        else:
-            self.packets.of("to_agent", counted_type_of(effect.message)).value += 1
-        sender.send(effect.tunnel, (effect.message,), len(effect.message), source)
-
-    def send_payload(self, tunnel: Tunnel, chunk: memoryview, source: Source) -> None:
-        """Raw bytes of a front end that knows no packets."""
-        backend = self.board.carrier_of(tunnel)
-        sender = self.senders.get(backend) if backend is not None else None
-        if sender is None:
-            source.release(len(chunk))
-            return
-        self._data_to_agent.value += 1
-        header = packets.data_header(tunnel.connect_id, len(chunk))
-        sender.send(tunnel, (header, chunk), len(chunk), source)
-
-    def front_gone(self, tunnel: Tunnel) -> None:
-        self.perform(self.board.front_gone(tunnel))
-        self.fronts.pop(tunnel, None)
-
-    async def keep_time(self) -> None:
-        """End what waits too long, for ever."""
-        while True:
-            await asyncio.sleep(TICK_S)
-            self.perform(self.board.expire())
-            now = time.monotonic()
-            for tunnel, front in list(self.fronts.items()):
-                if front.outflow.is_stalled(now):
-                    self.stalled.of().value += 1
-                    front.outflow.clear()
-                    self.perform(self.board.front_stalled(tunnel))
+    def disconnect_all(self) -> int:
+        """The server stops: how many connections it cut is returned."""
+        cut = self.open_connections
+        for front in list(self.fronts.values()):
+            front.disconnect()
+        for stream in self.streams.values():
+            stream.close_exits()
+        return cut
 
     def _families(self) -> dict[str, tuple[str, Metric]]:
         dial_seconds = Histogram(LATENCY_BUCKETS)
         self.board.counts.dial_seconds = dial_seconds.observe
-        backends = self.board.backends
+        backends, reverse = self.backends, self.reverse
         return {
             "dial_duration_seconds": ("How long agents took to answer dials.", dial_seconds),
             "grpc_connections": ("gRPC streams by method.", Gauge(self._streams, "service_method")),
@@ -121,15 +61,26 @@ class Proxy:
             "pending_backend_dials": ("Dials without an answer.", Gauge(lambda: self.board.pending_dials)),
             "established_connections": (
                 "Open connections.",
-                Gauge(lambda: sum(len(backend.open) for backend in self.senders)),
+                Gauge(lambda: sum(len(backend.open) for backend in self.streams)),
             ),
             "dial_failure_count": ("Dials that failed, by reason.", _Failures(lambda: self.board.counts.dial_failures)),
             "stream_packets_total": ("Packets by direction and type.", self.packets),
-            "stalled_connections_total": ("Connections closed since they took no data.", self.stalled),
+            "stalled_connections_total": ("Connections closed since they took no data.", Total(lambda: self.stalled)),
+            "queued_bytes": ("Bytes that wait, by where.", Gauge(self._queues, "queue")),
+            "reverse_connections": ("Open connections from nodes.", Gauge(lambda: reverse.open)),
+            "reverse_connections_total": ("Connections from nodes, by target and verdict.", reverse.connections),
+            "reverse_denials_total": ("Connections from nodes that were denied, by reason.", reverse.denials),
+            "reverse_bytes_total": ("Bytes of closed connections from nodes.", reverse.bytes),
+        }
+
+    def _queues(self) -> dict[str, float]:
+        return {
+            "to_client": sum(front.outflow.queued_bytes for front in self.fronts.values()),
+            "to_agent": sum(stream.queued_bytes for stream in self.streams.values()),
         }
 
     def _streams(self) -> dict[str, float]:
-        return {"Connect": len(self.senders), "Proxy": len(self.fronts) - self.http_connections}
+        return {"Connect": len(self.streams), "Proxy": len(self.fronts) - self.http_connections}
 
 
 class _Failures:

@@ -4,9 +4,19 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from garboard.errors import InvalidValue
-from garboard.tunnel.server.tunnels import Backend
+from garboard.tunnel.identifiers import Identifiers
+from garboard.tunnel.tunnels import Backend
 
 Chooser = Callable[[int], int]  # a number below its argument, such as random.randrange
+
+
+class AgentBackend(Backend):
+    """The stream of an agent, with what it says about itself."""
+
+    def __init__(self, agent_id: str, identifiers: Identifiers) -> None:
+        super().__init__(f"agent {agent_id}")
+        self.agent_id = agent_id
+        self.identifiers = identifiers
 
 
 class Strategy(StrEnum):
@@ -30,14 +40,16 @@ class Backends:
     def __init__(self, strategies: tuple[Strategy, ...], choose: Chooser) -> None:
         self.strategies = strategies
         self._choose = choose
-        self._indexes: dict[Strategy, dict[str, list[Backend]]] = {strategy: {} for strategy in strategies}
+        self._indexes: dict[Strategy, dict[str, list[AgentBackend]]] = {strategy: {} for strategy in strategies}
 
     def add(self, backend: Backend) -> None:
+        assert isinstance(backend, AgentBackend)
         for strategy, index in self._indexes.items():
             for key in _keys(strategy, backend):
                 index.setdefault(key, []).append(backend)
 
     def remove(self, backend: Backend) -> None:
+        assert isinstance(backend, AgentBackend)
         for strategy, index in self._indexes.items():
             for key in _keys(strategy, backend):
                 streams = index.get(key, [])
@@ -55,7 +67,7 @@ class Backends:
         """The first strategy alone decides, as in the stock server."""
         return bool(self._indexes[self.strategies[0]])
 
-    def find(self, address: str) -> Backend | None:
+    def find(self, address: str) -> AgentBackend | None:
         """The agent for a destination, by the first strategy that has one."""
         for strategy in self.strategies:
             index = self._indexes[strategy]
@@ -67,7 +79,7 @@ class Backends:
                 return found
         return None
 
-    def _any_willing(self, index: dict[str, list[Backend]]) -> Backend | None:
+    def _any_willing(self, index: dict[str, list[AgentBackend]]) -> AgentBackend | None:
         if not index:
             return None
         # Later streams of an agent are duplicates that it is about to close.
@@ -76,12 +88,12 @@ class Backends:
         return _first_willing(oldest[start:] + oldest[:start])
 
 
-def _first_willing(backends: list[Backend]) -> Backend | None:
+def _first_willing(backends: list[AgentBackend]) -> AgentBackend | None:
     """The first that does not drain; one that does is better than none."""
     return next((each for each in backends if not each.is_draining), backends[0] if backends else None)
 
 
-def _keys(strategy: Strategy, backend: Backend) -> frozenset[str]:
+def _keys(strategy: Strategy, backend: AgentBackend) -> frozenset[str]:
     if strategy is Strategy.DEST_HOST:
         return backend.identifiers.hosts
     if strategy is Strategy.DEFAULT_ROUTE and not backend.identifiers.is_default_route:

@@ -1,0 +1,174 @@
+"""The load: clients of an HTTP-CONNECT front end on a unix socket, and what they see."""
+
+import contextlib
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+BUFFER = memoryview(bytearray(1024 * 1024))
+CHUNK = memoryview(bytes(256 * 1024))
+MESSAGE = b"m" * 100
+TIMEOUT_S = 60.0
+
+
+def connect(front: str, port: int) -> socket.socket:
+    """A connection through the tunnel to a port of this machine."""
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(TIMEOUT_S)
+    client.connect(front)
+    client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        got = client.recv(1)
+        if not got:
+            raise ConnectionError(f"the front end closed after {head!r}")
+        head += got
+    if not head.startswith(b"HTTP/1.1 200 "):
+        raise ConnectionError(head[:200].decode())
+    return client
+
+
+@contextlib.contextmanager
+def connections(front: str, port: int, count: int) -> Iterator[list[socket.socket]]:
+    opened: list[socket.socket] = []
+    try:
+        opened.extend(connect(front, port) for _ in range(count))
+        yield opened
+    finally:
+        for client in opened:
+            client.close()
+
+
+def download(front: str, port: int, streams: int, total: int) -> float:
+    """Bytes per second that come from the source, over so many connections at once."""
+    with connections(front, port, streams) as clients, selectors.DefaultSelector() as selector:
+        for client in clients:
+            client.setblocking(False)
+            selector.register(client, selectors.EVENT_READ)
+            client.send(b"g")
+        received, began = 0, time.perf_counter()
+        while received < total:
+            for key, _ in selector.select(TIMEOUT_S):
+                assert isinstance(key.fileobj, socket.socket)
+                received += key.fileobj.recv_into(BUFFER)
+        return received / (time.perf_counter() - began)
+
+
+def upload(front: str, port: int, streams: int, total: int) -> float:
+    """Bytes per second that the sink confirms."""
+    each = total // streams
+    with connections(front, port, streams) as clients, selectors.DefaultSelector() as selector:
+        left = dict.fromkeys(clients, each)
+        began = time.perf_counter()
+        for client in clients:
+            client.sendall(struct.pack(">Q", each))
+            client.setblocking(False)
+            selector.register(client, selectors.EVENT_WRITE)
+        waiting = len(clients)
+        while waiting:
+            for key, events in selector.select(TIMEOUT_S):
+                client = key.fileobj  # type: ignore[assignment]
+                if events & selectors.EVENT_READ:
+                    assert client.recv(1) == b"k"
+                    waiting -= 1
+                    continue
+                left[client] -= client.send(CHUNK[: left[client]])
+                if not left[client]:
+                    selector.modify(client, selectors.EVENT_READ)
+        return each * streams / (time.perf_counter() - began)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    p50_us: float
+    p99_us: float
+    per_second: float
+    errors: int = 0
+
+
+def echo(front: str, port: int, count: int, seconds: float) -> Latency:
+    """Round trips of 100 bytes, each connection one at a time, all of them at once."""
+    with connections(front, port, count) as clients:
+        return echo_on(clients, seconds)
+
+
+def echo_on(clients: list[socket.socket], seconds: float, pause_s: float = 0.0) -> Latency:
+    """With a pause each connection asks so often and no more: load that leaves the ends time to breathe."""
+    times: list[float] = []
+    sent: dict[socket.socket, float] = {}
+    clock = time.perf_counter
+    with selectors.DefaultSelector() as selector:
+        for client in clients:
+            client.setblocking(False)
+            selector.register(client, selectors.EVENT_READ)
+        began = clock()
+        due = [(began + pause_s * at / max(len(clients), 1), client) for at, client in enumerate(clients)]
+        while clock() < began + seconds:
+            now = clock()
+            while due and due[0][0] <= now:
+                client = due.pop(0)[1]
+                sent[client] = clock()
+                client.send(MESSAGE)
+            wait_s = due[0][0] - now if due else 1.0
+            for key, _ in selector.select(min(max(wait_s, 0), 1.0)):
+                client = key.fileobj  # type: ignore[assignment]
+                if len(client.recv(4096)) == 0:
+                    raise ConnectionError("a connection ended")
+                now = clock()
+                times.append(now - sent.pop(client))
+                if pause_s:
+                    due.append((now + pause_s, client))
+                else:
+                    sent[client] = now
+                    client.send(MESSAGE)
+        took = clock() - began
+        late = [clock() - at for at in sent.values() if clock() - at > 1.0]
+    if not times:
+        return Latency(float("inf"), float("inf"), 0.0, len(clients))
+    times = sorted([*times, *late])
+    return Latency(
+        times[len(times) // 2] * 1e6, times[len(times) * 99 // 100] * 1e6, len(times) / took, errors=len(late)
+    )
+
+
+def connects_per_second(front: str, port: int, at_once: int, total: int) -> float:
+    """Connect, one byte there and back, close; so many at a time."""
+    request = f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    began, started, done = time.perf_counter(), 0, 0
+    heads: dict[socket.socket, bytes] = {}
+    with selectors.DefaultSelector() as selector:
+
+        def start() -> None:
+            client = socket.socket(socket.AF_UNIX)
+            client.settimeout(TIMEOUT_S)
+            client.connect(front)
+            client.send(request)
+            client.setblocking(False)
+            heads[client] = b""
+            selector.register(client, selectors.EVENT_READ)
+
+        while done < total:
+            while started - done < at_once and started < total:
+                start()
+                started += 1
+            for key, _ in selector.select(TIMEOUT_S):
+                client = key.fileobj
+                assert isinstance(client, socket.socket)
+                if heads[client] is not None and not heads[client].endswith(b"\r\n\r\n"):
+                    got = client.recv(4096)
+                    heads[client] += got
+                    if not got or not heads[client].startswith(b"HTTP/1.1 200"[: len(heads[client])]):
+                        raise ConnectionError(heads[client].decode())
+                    if heads[client].endswith(b"\r\n\r\n"):
+                        client.send(b"x")
+                    continue
+                if client.recv(10) != b"x":
+                    raise ConnectionError("no echo")
+                selector.unregister(client)
+                client.close()
+                del heads[client]
+                done += 1
+    return total / (time.perf_counter() - began)

@@ -1,0 +1,166 @@
+"""One Connect stream with what it carries: connections the peer asks for, and connections we ask it for.
+
+DATA goes straight to its pipe. Every other packet goes to the machine it belongs to: the exit, which dials for the
+peer, or the entry, which has the peer dial. Ids tell them apart: agents count their connections in even numbers,
+servers in odd ones.
+"""
+
+from garboard.rpc import Call
+from garboard.rpc.aio import AioLink
+from garboard.rpc.wire import BadWire
+from garboard.tunnel import packets
+from garboard.tunnel.entry import Entry
+from garboard.tunnel.exits import Exit
+from garboard.tunnel.flow import Source
+from garboard.tunnel.metrics import Counter
+from garboard.tunnel.packets import Packet, counted_type_of, decode_packet, encode_packet, peek_data
+from garboard.tunnel.pipes import DataSink, Pipe, PipeSender
+from garboard.tunnel.tunnels import Backend
+
+OVERDRAWN = "more data on a connection than its credit allows"
+
+
+class Channel:
+    """The part of a Connect stream that is the same at both ends."""
+
+    def __init__(self, link: AioLink, call: Call, counts: Counter, *, segments: tuple[str, str]) -> None:
+        self.link = link
+        self.call = call
+        self.sender = PipeSender(link, call, counts.of(segments[1], "DATA"))
+        self.exit: Exit | None = None
+        self.exit_parity = 0  # of the ids that our exit gives
+        self.entry: Entry | None = None
+        self.backend: Backend | None = None
+        self._counts = counts
+        self._from, self._to = segments
+        self._data_in = counts.of(self._from, "DATA")
+
+    def refuse(self, reason: str) -> None:
+        """The peer sent what it must not: the stream is over."""
+        raise NotImplementedError
+
+    def messages_received(self, messages: list[bytes]) -> None:
+        pipes, has_credit = self.sender.pipes, self.sender.terms.has_credit
+        data, consumed_bytes, consumed = 0, 0, 0
+        for message in messages:
+            found = peek_data(message)
+            if found is not None and (pipe := pipes.get(found[0])) is not None:
+                data += 1
+                if not pipe.receive(message, found[1]):
+                    self.refuse(OVERDRAWN)
+                    return
+                is_consumed = has_credit  # otherwise the pipe's receiver decides when
+            else:
+                try:
+                    is_consumed = self._packet_received(message)
+                except BadWire as error:
+                    self.refuse(error.message)
+                    return
+            if is_consumed:
+                consumed += 1
+                consumed_bytes += len(message)
+        self._data_in.value += data
+        if consumed:
+            self.call.consume(consumed_bytes, consumed)
+            self.link.poke()
+
+    # What exits and entries use.
+
+    def send(self, message: bytes, connect_id: int = 0) -> None:
+        self._counts.of(self._to, counted_type_of(message)).value += 1
+        pipe = self.sender.pipes.get(connect_id) if connect_id else None
+        if pipe is None:
+            self.sender.say(message)
+        else:
+            self.sender.say_last(pipe, message)
+
+    def forward(self, connect_id: int, message: bytes, source: Source) -> None:
+        pipe = self.sender.pipes.get(connect_id)
+        if pipe is None:
+            source.release(len(message))
+        else:
+            pipe.forward(message, source)
+
+    def open_pipe(self, connect_id: int, sink: DataSink) -> Pipe:
+        return self.sender.open(connect_id, sink)
+
+    def cut_pipe(self, connect_id: int, message: bytes) -> None:
+        """Where credit can hold a queue up for ever, drop it and send the message instead."""
+        pipe = self.sender.pipes.get(connect_id)
+        if pipe is not None and self.sender.terms.has_credit:
+            self.sender.drop(pipe)
+            self.send(message)
+
+    def finish_pipe(self, connect_id: int) -> None:
+        pipe = self.sender.pipes.get(connect_id)
+        if pipe is not None:
+            self.sender.finish(pipe)
+
+    def close_exits(self) -> None:
+        if self.exit is not None:
+            self.exit.close_all()
+
+    @property
+    def queued_bytes(self) -> int:
+        return self.sender.queued_bytes
+
+    def writable(self) -> None:
+        self.sender.writable()
+
+    def close(self) -> None:
+        """The stream is gone, and what it carried."""
+        self.sender.clear()
+        if self.exit is not None:
+            self.exit.peer_lost()
+        if self.entry is not None and self.backend is not None:
+            self.entry.leave(self.backend)
+
+    def _packet_received(self, message: bytes) -> bool:
+        """Take a packet in that is not plain DATA for a pipe, and tell whether its bytes are done with."""
+        self._counts.of(self._from, counted_type_of(message)).value += 1
+        packet = decode_packet(message)
+        match packet:
+            case None:
+                pass
+            case packets.Credit(connect_id, size):
+                if self.sender.terms.has_credit:
+                    self.sender.credit(connect_id, size)
+            case packets.Data(connect_id) if connect_id in self.sender.pipes:
+                return self._odd_data_received(packet, len(message))
+            case _:
+                self._to_machine(packet)
+        return True
+
+    def _odd_data_received(self, packet: packets.Data, size: int) -> bool:
+        """DATA written in a way that nobody does: it goes on as everybody writes it."""
+        if not packet.data:
+            return True
+        usual = encode_packet(packets.Data(packet.connect_id, "", packet.data))
+        found = peek_data(usual)
+        assert found is not None
+        self.sender.pipes[packet.connect_id].receive(usual, found[1])
+        if not self.sender.terms.has_credit:
+            self.call.consume(size - len(usual), 0)  # the pipe's receiver does the rest
+        return self.sender.terms.has_credit
+
+    def _to_machine(self, packet: Packet) -> None:
+        match packet:
+            case packets.CloseResponse(_, connect_id) if connect_id in self.sender.pipes:
+                self.sender.drop(self.sender.pipes[connect_id])  # nobody is there to take it
+            case packets.CloseRequest(connect_id) if connect_id in self.sender.pipes:
+                if self.sender.pipes[connect_id].is_over:
+                    return  # the answer waits behind the data already
+        if self.exit is not None and (self.entry is None or self._is_for_exit(self.exit, packet)):
+            self.exit.peer_said(packet)
+        elif self.entry is not None and self.backend is not None:
+            self.entry.agent_said(self.backend, packet)
+
+    def _is_for_exit(self, way_out: Exit, packet: Packet) -> bool:
+        match packet:
+            case packets.DialRequest():
+                return True
+            case packets.CloseDial(random):
+                return way_out.is_dialling(random)
+            case packets.CloseRequest(connect_id) | packets.CloseResponse(_, connect_id) | packets.Data(connect_id):
+                return connect_id % 2 == self.exit_parity
+        return False

@@ -1,0 +1,87 @@
+"""A client of ours at a plain socket: its bytes go through a tunnel once the dial has succeeded."""
+
+import asyncio
+
+from garboard.tunnel import packets
+from garboard.tunnel.entry import Entry
+from garboard.tunnel.packets import Packet
+from garboard.tunnel.pipes import Pipe
+from garboard.tunnel.sockets import SocketEnd
+from garboard.tunnel.tunnels import State, Tunnel
+
+
+class FrontSocket(SocketEnd):
+    """What a client sends before the answer is kept for the destination, within the limit of what may be under way."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry.watch)
+        self.entry = entry
+        self.tunnel = Tunnel()
+        self._pipe: Pipe | None = None
+        self._early: list[bytes] = []
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.entry.fronts[self.tunnel] = self
+
+    def data_received(self, data: bytes) -> None:
+        if self.tunnel.state is State.OPEN:
+            self.forward(data)
+        elif self.tunnel.state is State.DIALLING:
+            self.keep_early(data)
+
+    def eof_received(self) -> bool:
+        """The client sends no more, which closes the connection; what the endpoint still says is delivered."""
+        if self.tunnel.state is not State.OPEN:
+            return False
+        self.entry.front_closed(self.tunnel)
+        return self.transport is not None and self.transport.get_extra_info("ssl_object") is None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._pipe is not None:
+            self._pipe.sink = None
+        self.entry.front_gone(self.tunnel)
+
+    # Front.
+
+    def opened(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+
+    def tell(self, packet: Packet) -> None:
+        match packet:
+            case packets.DialResponse(error) if error:
+                self.refused(error)
+            case packets.DialResponse():
+                self.accepted()
+                early, self._early = self._early, []
+                for data in early:
+                    self._under_way -= len(data)
+                    self.forward(data)
+            case packets.CloseResponse():
+                self.flush_and_close()
+
+    def accepted(self) -> None:
+        """The connection is there."""
+
+    def refused(self, error: str) -> None:
+        """There will be no connection."""
+        self.cut()
+
+    def disconnect(self) -> None:
+        self.flush_and_close()
+
+    def give_up(self) -> None:
+        self.entry.front_stalled(self.tunnel)
+
+    def keep_early(self, data: bytes) -> None:
+        self.take(len(data))
+        self._early.append(data)
+
+    def forward(self, data: bytes) -> None:
+        """Send what the client said through the tunnel."""
+        assert self._pipe is not None
+        self.take(len(data))
+        self._pipe.send_all(data, self)

@@ -1,0 +1,230 @@
+"""Connections on a shared stream: each has its turn, its order, and where both ends agreed on it, credit of its own."""
+
+from collections import deque
+from typing import Final, Protocol
+
+from garboard.rpc import Call
+from garboard.rpc.aio import AioLink
+from garboard.tunnel import packets
+from garboard.tunnel.capabilities import STOCK, Terms
+from garboard.tunnel.flow import MAX_PAYLOAD, NOBODY, Chunk, Source
+from garboard.tunnel.metrics import Count
+from garboard.tunnel.packets import data_header, encode_packet
+
+_UNBOUNDED: Final = 1 << 62
+LARGE_PAYLOAD: Final = 128 * 1024  # between our own ends
+
+
+class DataSink(Protocol):
+    """The socket or front end at the outer end of a pipe."""
+
+    def deliver_data(self, message: bytes, start: int, source: Source) -> None:
+        """A DATA packet whose payload begins at `start`; its whole size is released on the source."""
+
+
+class Pipe:
+    """One connection on one stream; as a `Source` it gives back what came through it."""
+
+    __slots__ = (
+        "_header", "_header_size", "_held", "_owed", "_sender", "connect_id", "is_in_turn", "is_over", "queue",
+        "shares_credit", "sink", "window",
+    )  # fmt: skip
+
+    def __init__(self, sender: "PipeSender", connect_id: int, sink: DataSink) -> None:
+        terms = sender.terms
+        self._sender = sender
+        self.connect_id = connect_id
+        self.sink: DataSink | None = sink
+        self.shares_credit = not terms.has_credit
+        self.window = terms.send_window or _UNBOUNDED
+        self.queue: deque[tuple[tuple[Chunk, ...], int, int, Source]] | None = None
+        self.is_in_turn = False
+        self.is_over = False  # nothing more will be sent on it than what is queued
+        self._header_size, self._header = 0, b""  # of the last packet: the next is often as long
+        self._held = 0  # received and not released
+        self._owed = 0  # released, and the peer does not know yet
+
+    @property
+    def may_go(self) -> bool:
+        """Whether the first in the queue may be sent; what costs nothing waits for no credit."""
+        return bool(self.queue) and (self.window > 0 or not self.queue[0][2])  # type: ignore[index]
+
+    def send(self, chunk: Chunk, source: Source) -> None:
+        """A payload."""
+        size = len(chunk)
+        header = self._header
+        if size != self._header_size:
+            header = self._header = data_header(self.connect_id, size)
+            self._header_size = size
+        self._sender.send(self, (header, chunk), size, len(header) + size, source)
+
+    def send_all(self, data: bytes, source: Source) -> None:
+        """Payloads as large as the peer likes them."""
+        most = MAX_PAYLOAD if self.shares_credit else LARGE_PAYLOAD
+        if len(data) <= most:
+            self.send(data, source)
+            return
+        view = memoryview(data)
+        for start in range(0, len(data), most):
+            self.send(view[start : start + most], source)
+
+    def forward(self, message: bytes, source: Source) -> None:
+        """A DATA packet as it came."""
+        size = len(message)
+        self._sender.send(self, (message,), size, size, source)
+
+    def receive(self, message: bytes, start: int) -> bool:
+        """A DATA packet of the peer; False if it sent more than it may."""
+        size = len(message)
+        self._held += size
+        if self.sink is None:
+            self.release(size)
+        else:
+            self.sink.deliver_data(message, start, self)
+        return self.shares_credit or self._held <= self._sender.most_held
+
+    def release(self, size: int) -> None:
+        self._held -= size
+        if self.shares_credit:
+            self._sender.release(size)
+            return
+        self._owed += size
+        if self._owed >= self._sender.give_back_at and not self.is_over:
+            credit = packets.Credit(self.connect_id, self._owed)
+            self._owed = 0
+            self._sender.say(encode_packet(credit))
+
+
+class PipeSender:
+    """The sending side of a stream, and all its pipes: what belongs to no connection goes first, then each in turn.
+
+    The queues are bounded by what the sources may have under way.
+    """
+
+    def __init__(self, link: AioLink, call: Call, data_packets: Count) -> None:
+        self._data_packets = data_packets
+        self._link = link
+        self._call = call
+        self._urgent: deque[bytes] = deque()
+        self._turns: deque[Pipe] = deque()
+        self.pipes: dict[int, Pipe] = {}
+        self.agree(STOCK)
+
+    def agree(self, terms: Terms) -> None:
+        """Go by these terms from now on."""
+        self.terms = terms
+        self.give_back_at = terms.receive_window // 4
+        # Data that was under way when the window was full may be one packet more, and a packet is below 4 MiB.
+        self.most_held = terms.receive_window + 4 * 1024 * 1024
+
+    def open(self, connect_id: int, sink: DataSink) -> Pipe:
+        pipe = self.pipes[connect_id] = Pipe(self, connect_id, sink)
+        return pipe
+
+    def release(self, size: int) -> None:
+        """Bytes of a connection that shares the stream's credit have gone on."""
+        self._call.consume(size)
+        self._link.poke()
+
+    def say(self, message: bytes) -> None:
+        """One message that belongs to no connection, or must not wait for one."""
+        call = self._call
+        if call.status is not None:
+            return
+        if not self._urgent and call.has_room:
+            call.send(message)
+            self._link.poke()
+        else:
+            self._urgent.append(message)
+
+    def send(self, pipe: Pipe, chunks: tuple[Chunk, ...], size: int, cost: int, source: Source) -> None:
+        """One message; `size` is what the source counts it as, `cost` what it takes of the pipe's credit."""
+        call = self._call
+        if cost:
+            self._data_packets.value += 1
+        if call.status is not None:
+            source.release(size)
+        elif (
+            not self._turns and not self._urgent and call.has_room and not pipe.queue and (pipe.window > 0 or not cost)
+        ):
+            call.send(*chunks)
+            pipe.window -= cost
+            self._link.poke()
+            source.release(size)
+        else:
+            if pipe.queue is None:
+                pipe.queue = deque()
+            pipe.queue.append((chunks, size, cost, source))
+            self._give_turn(pipe)
+
+    def say_last(self, pipe: Pipe, message: bytes) -> None:
+        """The end of a connection, behind what it has sent before."""
+        self.send(pipe, (message,), 0, 0, NOBODY)
+
+    def credit(self, connect_id: int, size: int) -> None:
+        """The peer takes so many more bytes of a connection."""
+        pipe = self.pipes.get(connect_id)
+        if pipe is not None and size > 0:
+            pipe.window += size
+            self._give_turn(pipe)
+            self.writable()
+
+    def finish(self, pipe: Pipe) -> None:
+        """The connection is over: the pipe goes once its queue is empty."""
+        pipe.is_over = True
+        pipe.sink = None
+        if not pipe.queue:
+            self._forget(pipe)
+
+    def drop(self, pipe: Pipe) -> bool:
+        """Forget what waits to be sent on a pipe, and tell whether there was something."""
+        queue, pipe.queue = pipe.queue, None
+        for _, size, _, source in queue or ():
+            source.release(size)
+        return bool(queue)
+
+    def writable(self) -> None:
+        """The stream may have room again."""
+        call, turns = self._call, self._turns
+        while self._urgent and call.has_room:
+            call.send(self._urgent.popleft())
+        while turns and call.has_room:
+            pipe = turns.popleft()
+            pipe.is_in_turn = False
+            if pipe.may_go:
+                self._send_next(pipe)
+        self._link.poke()
+
+    def clear(self) -> None:
+        """The stream is over: nothing of this will be sent."""
+        self._urgent.clear()
+        self._turns.clear()
+        pipes, self.pipes = self.pipes, {}
+        for pipe in pipes.values():
+            pipe.is_over = True
+            pipe.sink = None
+            self.drop(pipe)
+
+    @property
+    def queued_bytes(self) -> int:
+        """What connections want to send and may not yet."""
+        return sum(cost for pipe in self.pipes.values() for _, _, cost, _ in pipe.queue or ())
+
+    def _send_next(self, pipe: Pipe) -> None:
+        assert pipe.queue is not None
+        chunks, size, cost, source = pipe.queue.popleft()
+        self._call.send(*chunks)
+        pipe.window -= cost
+        self._give_turn(pipe)
+        if pipe.is_over and not pipe.queue:
+            self._forget(pipe)
+        source.release(size)
+
+    def _give_turn(self, pipe: Pipe) -> None:
+        if not pipe.is_in_turn and pipe.may_go:
+            pipe.is_in_turn = True
+            self._turns.append(pipe)
+
+    def _forget(self, pipe: Pipe) -> None:
+        if self.pipes.get(pipe.connect_id) is pipe:
+            del self.pipes[pipe.connect_id]
