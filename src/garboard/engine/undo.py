@@ -125,7 +125,7 @@ def _stop_services(done: list[Done], eyes: Eyes) -> Iterator[Action]:
     fills = [folder for _, before in _starts(done) for folder in before.filled]
     if fills:
         yield RemoveSandboxes()
-        yield from (Unmount(path=folder.path) for folder in fills)
+        yield from (Unmount(path=each.path) for each in fills if eyes.files.has_folder(each.path))
 
 
 def _start_services(done: list[Done]) -> Iterator[Action]:
