@@ -117,6 +117,7 @@ class Scene:
 
     def _clear(self) -> None:
         self.lab.exec(self.node, *self.garboard, "reset", "--force", check=False)
+        self._shell(self.node, "rm -rf /var/log/pods /var/log/containers")  # which a reset leaves
         if self.witness:
             self._shell(self.witness, f"kubectl --kubeconfig /etc/kubernetes/admin.conf delete node {self.node}")
 
