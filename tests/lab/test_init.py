@@ -1,4 +1,4 @@
-"""The first node by garboard, on a bare machine: as kubeadm would leave it, and with its kubelet at its own API server."""
+"""The first node by garboard, on a bare machine: as kubeadm would leave it, its kubelet at its own API server."""
 
 import json
 import time
