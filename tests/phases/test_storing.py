@@ -6,7 +6,7 @@ from dataclasses import is_dataclass
 
 import garboard.phases
 from garboard.phases import plan_workflow, select
-from garboard.phases.init import INIT
+from garboard.phases.init.tree import INIT
 from garboard.phases.storing import plan_codec
 from tests.phases.machines import MemoryMachine, context_on
 
