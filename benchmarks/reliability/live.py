@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.lab.garboard_copy import KillPoint, garboard_copy
 from tests.lab.joining import CONFIG, Joining, kubeadm_cluster
+from tests.lab.killing import KillPoint
+from tests.lab.node_program import garboard_for_nodes
 
 NODE = "cp2"
 # What a join leaves on a node, whoever did it; the journal itself is not looked at, nor what the runtime stores.
 _TREE = (
-    "find /etc /var /root /run/flannel /opt/cni -xdev "
-    "\\( -path /var/lib/garboard -o -path /var/lib/containerd -o -path /var/log -o -path /var/lib/cni \\) -prune "
+    "find /etc /var/lib /root /run/flannel /opt/cni -xdev "
+    "\\( -path /var/lib/garboard -o -path /var/lib/containerd -o -path /var/lib/cni \\) -prune "
     "-o -printf '%y %m %U:%G %p\\n' 2>/dev/null | sort; "
     "find /etc /var/lib/kubelet /var/lib/etcd -xdev -type f -exec sha256sum {} + 2>/dev/null | sort -k2"
 )
@@ -36,7 +37,10 @@ class LiveOutcome:
 @contextmanager
 def cluster(name: str, version: str = "v1.37.1") -> Iterator[Joining]:
     """Make a cluster of one control plane, with a bare node beside it."""
-    with garboard_copy() as command, kubeadm_cluster(name, version, command, control_planes=2, workers=0) as joining:
+    with (
+        garboard_for_nodes() as command,
+        kubeadm_cluster(name, version, command, control_planes=2, workers=0) as joining,
+    ):
         joining.prepare(NODE)
         yield joining
 
@@ -48,8 +52,7 @@ def steps_of(joining: Joining) -> list[str]:
 
 
 def kill(joining: Joining, point: KillPoint) -> list[str]:
-    with garboard_copy(point) as deadly:
-        done = joining.lab.exec(NODE, *deadly, "join", "--config", CONFIG, check=False)
+    done = joining.lab.exec(NODE, *point.of(joining.garboard), "join", "--config", CONFIG, check=False)
     status = json.loads(joining.lab.exec(NODE, *joining.garboard, "status", "-o", "json").stdout)
     return [] if status["runs"] else [f"no run is open after the kill: {done.stderr[-500:]}"]
 
@@ -108,9 +111,8 @@ def _credentials(joining: Joining) -> dict[str, str]:
 
 
 def _changed(before: str, after: str) -> list[str]:
-    old, new = before.splitlines(), after.splitlines()
-    gone = [f"- {line}" for line in old if line not in set(new)]
-    return gone + [f"+ {line}" for line in new if line not in set(old)]
+    old, new = set(before.splitlines()), set(after.splitlines())
+    return [f"- {line}" for line in sorted(old - new)] + [f"+ {line}" for line in sorted(new - old)]
 
 
 def _told(point: KillPoint) -> str:
@@ -118,4 +120,4 @@ def _told(point: KillPoint) -> str:
 
 
 def points_of(phases: Sequence[str]) -> list[KillPoint]:
-    return [KillPoint(moment, index) for index in range(len(phases)) for moment in ("begin", "end")]  # type: ignore[arg-type]
+    return [KillPoint(moment, index) for index in range(len(phases)) for moment in ("begin", "end")]

@@ -27,7 +27,7 @@ LIVE = (
     "preflight,wait-control-plane,upload-config,mark-control-plane,bootstrap-token,kubelet-finalize,addon,"
     "show-join-command"
 )
-_CONFIGURATION = """apiVersion: kubeadm.k8s.io/v1beta4
+CONFIGURATION = """apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint: {{advertiseAddress: 192.0.2.10}}
 nodeRegistration: {{name: node-1}}
@@ -56,7 +56,7 @@ class Scenario:
         Path("/run/kubelet.state").write_text("inactive")
         Path("/etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
         Path("/etc/group").write_text("root:x:0:\n")
-        Path(CONFIG).write_text(_CONFIGURATION.format(more=self.more))
+        Path(CONFIG).write_text(CONFIGURATION.format(more=self.more))
         if self.has_files:
             self._leave_files()
 

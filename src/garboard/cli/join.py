@@ -21,7 +21,6 @@ from garboard.host.service_manager import service_manager
 from garboard.model import DEFAULT_VERSION
 from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import JoinConfiguration
-from garboard.patches import NodeFacts
 from garboard.phases import Placed, plan_workflow, select
 from garboard.phases.join import JOIN, WITHOUT_CLUSTER
 from garboard.phases.join.context import JoinContext, observe_join
@@ -70,13 +69,16 @@ def _observe(
             MachineFacts(),
             downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
         )
-    role = "control-plane" if config.control_plane else "worker"
-    node = NodeFacts(config.node_registration.name, role)
     return observe_join(
         config,
         host=node_host(machine),
         machine=machine,
-        patches=node_patches(config.patches_directory, node, is_strict=is_strict),
+        patches=node_patches(
+            config.patches_directory,
+            name=config.node_registration.name,
+            role="control-plane" if config.control_plane else "worker",
+            is_strict=is_strict,
+        ),
         now=datetime.now(UTC),
         cluster=cluster,
         discovered=discovered,

@@ -41,7 +41,7 @@ class PatchSetContent:
         data = base64.b64encode(zlib.compress(self._plain(), 9))
         if len(data) > MAX_BYTES:
             raise BadDocument(
-                f"the patches take {len(data) // 1024} KiB packed, and the cluster keeps {MAX_BYTES // 1024} KiB at most",
+                f"the patches take {len(data) // 1024} KiB packed, and a cluster keeps {MAX_BYTES // 1024} KiB at most",
                 hint="move what is not a patch out of the directory",
                 error_class="too-large",
             )

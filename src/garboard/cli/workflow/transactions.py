@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from garboard.cli.workflow.cluster import NodeCluster
+from garboard.cli.workflow.diagnosing import keep_diagnostics
 from garboard.cli.workflow.hands import Crew, RunSettings, crew_for
 from garboard.cli.workflow.interrupting import Interruption
 from garboard.cli.workflow.telling import tell
@@ -52,6 +53,7 @@ class RunOptions:
     is_whole: bool = True
     cluster: ClusterPlace = "local"
     undoes_on_failure: bool = False
+    diagnostics: str = ""  # the folder for what tells why a step failed; empty if nobody wants that
     timings: TimingsFormat = ""
 
 
@@ -193,6 +195,9 @@ class Transactions:
         except GarboardError as error:
             with suppress(GarboardError):
                 journal.fail(error.message)
+            # Before anything is undone: afterwards there is nothing left to look at.
+            if options.diagnostics:
+                keep_diagnostics(options.diagnostics, error, plan, crew.world)
             self._give_up(error, plan, journal, options, header)
             raise
         watch.finish()
