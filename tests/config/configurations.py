@@ -235,6 +235,13 @@ INVALID: dict[str, str] = {
     "unknown field of a component": _file(CLUSTER, KUBELET + "maxPodz: 5\n"),
     "separator with text": CLUSTER + "--- text\n" + INIT,
     "not yaml": "a: [b\n",
+    "flow style that begins like json": "{apiVersion: kubeadm.k8s.io/v1beta4, kind: ClusterConfiguration, "
+    "kubernetesVersion: VERSION}\n",
+    "component in flow style": _file(
+        CLUSTER, "{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration}\n"
+    ),
+    "build with an underscore": CLUSTER.replace("VERSION", "VERSION+build_5"),
+    "pre-release with a leading zero": CLUSTER.replace("VERSION", "VERSION-rc.01"),
     "experimental api": CLUSTER.replace("v1beta4", "v1"),
 }
 

@@ -75,7 +75,7 @@ class MemoryFiles:
         for each in [name for name in self.folders if name.startswith(f"{path}/")]:
             del self.folders[each]
 
-    def unmount(self, path: str) -> None:
+    def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
         self.mounts = {each for each in self.mounts if each != path and not each.startswith(f"{path}/")}
 
 

@@ -1,4 +1,4 @@
-"""Where etcd is, as Pods and manifests say."""
+"""Where etcd is, as Pods say."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from garboard.documents import Json
 from garboard.errors import ClusterUnreachable
-from garboard.etcd import EtcdUnreachable, client_urls_of_manifest, endpoints_of_pods, find_endpoints
+from garboard.etcd import EtcdUnreachable, endpoints_of_pods, find_endpoints
 
 ANNOTATION = "kubeadm.kubernetes.io/etcd.advertise-client-urls"
 
@@ -54,12 +54,3 @@ def test_endpoints_are_waited_for() -> None:
 def test_waiting_ends(answer: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         find_endpoints(Pods(answer), timeout_s=0)
-
-
-def test_manifest_tells_the_client_urls() -> None:
-    manifest: Json = {
-        "spec": {"containers": [{"command": ["etcd", "--advertise-client-urls=https://10.0.0.1:2379", "--x"]}]}
-    }
-    assert client_urls_of_manifest(manifest) == ("https://10.0.0.1:2379",)
-    assert client_urls_of_manifest({"spec": {"containers": [None, {"command": 5}]}}) == ()
-    assert client_urls_of_manifest(None) == ()

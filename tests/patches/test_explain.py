@@ -134,6 +134,23 @@ def test_element_of_a_list_comes_from_the_patch_that_brought_it() -> None:
     assert told("spec.containers[web]", patch)[1] == "  set by base.yaml:7:5 (base)"
 
 
+def test_field_of_a_new_list_with_an_order_comes_from_the_patch_that_brought_it() -> None:
+    patch = (
+        "strategic",
+        "spec:\n  $setElementOrder/initContainers: [{name: x}]\n  initContainers:\n  - name: x\n    image: i\n",
+    )
+    assert told("spec.initContainers[x].image", patch)[1] == "  set by p1.yaml:5:5 (strategic patch)"
+
+
+def test_word_that_stays_when_its_twin_goes_keeps_its_origin() -> None:
+    twins = ("merge", "metadata: {finalizers: [a, a]}\n")
+    removal = ("json", "- {op: remove, path: /metadata/finalizers/0}\n")
+    assert told("metadata.finalizers[0]", twins, removal) == [
+        'metadata.finalizers[0]: "a"',
+        "  set by p1.yaml:1:25 (merge patch)",
+    ]
+
+
 def test_all_patched_fields_are_listed_without_the_untouched() -> None:
     names = [name for name, _ in origins(("merge", "metadata: {labels: {x: b}}\n")).fields_by(OriginKind.PATCH)]
     assert names == ["metadata.labels.x"]

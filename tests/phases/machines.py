@@ -76,7 +76,7 @@ class MemoryMachine:
     def empty_folder(self, path: str) -> None:
         self.files = {name: data for name, data in self.files.items() if not name.startswith(f"{path}/")}
 
-    def unmount(self, path: str) -> None:
+    def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
         raise AssertionError("nothing is mounted in memory")
 
     def start(self, service: str) -> None:

@@ -10,9 +10,17 @@ from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.exam import NodeExam
 from garboard.cli.workflow.hands import RunSettings
-from garboard.cli.workflow.node import ignored_checks, node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_objects, show_plan
-from garboard.config import Loaded, Notes, ResolvedVersion, check_mixed_flags, init_from_flags
+from garboard.config import (
+    Loaded,
+    Notes,
+    ResolvedVersion,
+    check_bind_address,
+    check_mixed_flags,
+    ignored_checks,
+    init_from_flags,
+)
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
@@ -21,10 +29,10 @@ from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import InitConfiguration
 from garboard.phases import plan_workflow, select
 from garboard.phases.flags import GivenFlags
-from garboard.phases.init import INIT
 from garboard.phases.init.context import ADMIN_CONF, InitContext, observe_init
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
 from garboard.phases.init.skipping import with_disabled_addons
+from garboard.phases.init.tree import INIT
 
 
 def run_init(asked: Asked) -> None:
@@ -32,6 +40,11 @@ def run_init(asked: Asked) -> None:
     check_mixed_flags(asked.flags.given)
     loaded = load_init(asked.flags)
     show_warnings(loaded.warnings)
+    flags = asked.flags
+    ignored = ignored_checks(
+        flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
+    )
+    check_bind_address(loaded.config.local_api_endpoint.advertise_address)
     config, skip = with_disabled_addons(loaded.config, asked.flags.list("skip-phases") or loaded.config.skip_phases)
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(INIT, only=asked.only, skip=() if asked.only else skip)
@@ -41,12 +54,16 @@ def run_init(asked: Asked) -> None:
         refuse_open_run(machine)
     local_server = f"https://{config.local_api_endpoint.host_port}"
     cluster = NodeCluster(machine, asked.flags.text("kubeconfig") or ADMIN_CONF, local_server)
-    flags = asked.flags
     context, warnings = observe_init(
         replace(loaded, config=config),
         host=node_host(machine),
         machine=machine,
-        patches=node_patches(config.patches_directory, is_strict=asked.flags.switch("strict-patches")),
+        patches=node_patches(
+            config.patches_directory,
+            name=config.node_registration.name,
+            role="control-plane",
+            is_strict=asked.flags.switch("strict-patches"),
+        ),
         kubeconfig_dir=asked.flags.text("kubeconfig-dir") or "/etc/kubernetes",
         now=datetime.now(UTC),
         uploads_certs=asked.flags.switch("upload-certs"),
@@ -60,7 +77,7 @@ def run_init(asked: Asked) -> None:
         shows_join_command=any(each.path == "show-join-command" for each in selected),
         prints_token=not flags.switch("skip-token-print"),
         prints_certificate_key=not flags.switch("skip-certificate-key-print"),
-        ignored_checks=ignored_checks(config.node_registration, flags),
+        ignored_checks=ignored,
         exam=NodeExam(machine.manager),
         is_only_shown=is_only_shown,
     )

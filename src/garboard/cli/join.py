@@ -11,10 +11,10 @@ from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
 from garboard.cli.workflow.doors import NodeDoors
 from garboard.cli.workflow.exam import NodeExam
 from garboard.cli.workflow.hands import RunSettings
-from garboard.cli.workflow.node import ignored_checks, node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_plan
 from garboard.cli.workflow.telling import tell
-from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
+from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, ignored_checks, join_from_flags
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
@@ -46,10 +46,12 @@ def run_join(asked: Asked) -> None:
     node = replace(
         context.node,
         exam=NodeExam(machine.manager),
-        ignored_checks=ignored_checks(loaded.config.node_registration, asked.flags),
+        ignored_checks=ignored_checks(
+            asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
+        ),
         is_only_shown=is_only_shown,
     )
-    plan = plan_workflow(selected, replace(context, node=node))
+    plan = plan_workflow(selected, replace(context, node=node, is_whole=asked.only is None))
     if is_only_shown:
         show_plan(plan, asked.output)
     else:
@@ -71,7 +73,12 @@ def _observe(
         config,
         host=node_host(machine),
         machine=machine,
-        patches=node_patches(config.patches_directory, is_strict=is_strict),
+        patches=node_patches(
+            config.patches_directory,
+            name=config.node_registration.name,
+            role="control-plane" if config.control_plane else "worker",
+            is_strict=is_strict,
+        ),
         now=datetime.now(UTC),
         cluster=cluster,
         discovered=discovered,
@@ -99,7 +106,10 @@ def _load(asked: Asked) -> Loaded[JoinConfiguration]:
     if path := asked.flags.text("config"):
         loaded = open_config(Path(path), options, ResolvedVersion(str(DEFAULT_VERSION))).join()
     else:
-        loaded = join_from_flags(join_from_values(asked.flags, asked.argument), MachineFacts(), options)
+        # A single phase on a machine that is half a control plane finds the cluster by its own administrator's file.
+        has_admin = asked.only is not None and MachineFacts().has_file(ADMIN_CONF)
+        join = join_from_values(asked.flags, asked.argument, has_admin=has_admin)
+        loaded = join_from_flags(join, MachineFacts(), options)
     return replace(loaded, config=with_node_name(loaded.config, asked.flags))
 
 

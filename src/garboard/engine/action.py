@@ -59,9 +59,13 @@ class EmptyFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmount:
-    """What is mounted at a path or below it is unmounted, the deepest first."""
+    """What is mounted below a path is unmounted, the last first; what is mounted at the path itself stays.
+
+    `flags` are those of umount(2) by name, such as MNT_DETACH.
+    """
 
     path: str
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -214,7 +214,7 @@ class Executor:
             case EmptyFolder():
                 files.empty_folder(action.path)
             case Unmount():
-                files.unmount(action.path)
+                files.unmount(action.path, flags=action.flags)
             case ChangeOwner():
                 files.change_owner(action.path, uid=action.uid, gid=action.gid, mode=action.mode)
 

@@ -59,8 +59,8 @@ class FileWriter(Protocol):
         """Remove everything below a folder but what is mounted there."""
         ...
 
-    def unmount(self, path: str) -> None:
-        """Unmount what is mounted at a path and below it."""
+    def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
+        """Unmount what is mounted below a path."""
         ...
 
 

@@ -13,7 +13,7 @@ from garboard.engine.storing import PlanCodec
 from garboard.errors import BadDocument
 
 FORMAT = 1
-RunState: TypeAlias = Literal["open", "committed", "undone", "failed"]
+RunState: TypeAlias = Literal["open", "committed", "undone", "failed", "reset"]
 # Where the objects of a run live: in a cluster that it makes itself, behind this node's own API server, elsewhere.
 ClusterPlace: TypeAlias = Literal["made", "local", "elsewhere"]
 
@@ -134,7 +134,7 @@ def _after(record: RunRecord, entry: Mapping[str, Json], codec: PlanCodec) -> Ru
             return replace(record, failure=str(entry["message"]))
         case "closed":
             state = str(entry["state"])
-            assert state in ("committed", "undone", "failed")
+            assert state in ("committed", "undone", "failed", "reset")
             return replace(record, state=state)  # type: ignore[arg-type]
         case _:
             return record

@@ -36,7 +36,6 @@ _KINDS: dict[type[Action], str] = {
     RemoveFile: "remove-file",
     RemoveFolder: "remove-folder",
     EmptyFolder: "empty-folder",
-    Unmount: "unmount",
     PatchObject: "patch-object",
     DeleteObject: "delete-object",
     PromoteMember: "promote-member",
@@ -85,7 +84,10 @@ def _action_document(action: Action) -> dict[str, Json]:
             return _change_document(action)
         case ControlService():
             return {"type": f"{action.verb}-service", "service": action.service, **_traces(action)}
-        case RemoveFile() | RemoveFolder() | EmptyFolder() | Unmount():
+        case Unmount():
+            flags: dict[str, Json] = {"flags": [*action.flags]} if action.flags else {}
+            return {"type": "unmount", "path": action.path, **flags}
+        case RemoveFile() | RemoveFolder() | EmptyFolder():
             return {"type": _KINDS[type(action)], "path": action.path}
         case PullImage():
             beside: dict[str, Json] = {"beside": [*action.beside]} if action.beside else {}
@@ -167,7 +169,9 @@ def step_title(step: Step) -> str:
             return f"{verb} {action.kind} {place}"
         case ControlService():
             return f"{action.verb} service {action.service}"
-        case RemoveFile() | RemoveFolder() | EmptyFolder() | Unmount():
+        case Unmount():
+            return f"unmount what is below {action.path}"
+        case RemoveFile() | RemoveFolder() | EmptyFolder():
             return f"{_KINDS[type(action)].partition('-')[0]} {action.path}"
         case PullImage():
             return f"pull {', '.join((action.image, *action.beside))}"

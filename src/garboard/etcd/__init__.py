@@ -1,11 +1,11 @@
 """etcd, over the JSON form of its API: who its members are, how they fare, and changing them without losing quorum.
 
 `EtcdMembers` satisfies the executor's Protocol `Members`. When a member joins or leaves is decided by phases; where
-etcd is comes from the annotations of its Pods or from the manifest on this machine.
+etcd is comes from the annotations of its Pods, or from whoever knows better.
 """
 
 from garboard.etcd.client import EtcdAccess, EtcdClient
-from garboard.etcd.endpoints import PodReader, client_urls_of_manifest, endpoints_of_pods, find_endpoints
+from garboard.etcd.endpoints import PodReader, endpoints_of_pods, find_endpoints
 from garboard.etcd.errors import EtcdRefused, EtcdUnreachable, MembershipRefused
 from garboard.etcd.health import Health, await_quorum, look_at
 from garboard.etcd.members import EtcdMembers
@@ -23,7 +23,6 @@ __all__ = [
     "MembershipRefused",
     "PodReader",
     "await_quorum",
-    "client_urls_of_manifest",
     "endpoints_of_pods",
     "find_endpoints",
     "initial_cluster",

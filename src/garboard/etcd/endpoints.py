@@ -1,4 +1,4 @@
-"""Where etcd is: the annotations of its Pods in the cluster, or the manifest on this machine."""
+"""Where etcd is, as the annotations of its Pods say."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -10,7 +10,6 @@ from garboard.etcd.errors import EtcdUnreachable
 
 ANNOTATION = "kubeadm.kubernetes.io/etcd.advertise-client-urls"
 SELECTOR = "component=etcd,tier=control-plane"
-_URLS_FLAG = "--advertise-client-urls="
 _INTERVAL_S = 0.5
 
 
@@ -58,23 +57,3 @@ def find_endpoints(
                 hint="kubectl -n kube-system get pods -l component=etcd; the kubelet of each node makes them",
             )
         sleep(_INTERVAL_S)
-
-
-def client_urls_of_manifest(pod: Json) -> tuple[str, ...]:
-    """Return the client URLs in the static Pod of etcd on this machine; empty if it tells none."""
-    return tuple(url for argument in _arguments(pod) if argument.startswith(_URLS_FLAG) for url in _urls(argument))
-
-
-def _urls(argument: str) -> list[str]:
-    return [url for url in argument.removeprefix(_URLS_FLAG).split(",") if url]
-
-
-def _arguments(pod: Json) -> list[str]:
-    spec = pod.get("spec") if isinstance(pod, dict) else None
-    containers = spec.get("containers") if isinstance(spec, dict) else None
-    words: list[str] = []
-    for container in containers if isinstance(containers, list) else ():
-        for key in ("command", "args"):
-            value = container.get(key) if isinstance(container, dict) else None
-            words += [str(word) for word in value] if isinstance(value, list) else []
-    return words

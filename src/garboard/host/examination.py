@@ -9,6 +9,7 @@ from pathlib import Path
 
 from garboard.errors import GarboardError
 from garboard.host import processes
+from garboard.host.root import at
 from garboard.host.service_manager import ServiceManager
 
 _CONFIGS = (
@@ -43,12 +44,12 @@ class Examination:
         return _listens(family, "", port)
 
     def exists(self, path: str) -> bool:
-        return os.path.lexists(path)
+        return os.path.lexists(at(path, follows_last=False))
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, or None where there is none; in small pieces, for a sysctl refuses to fill more."""
         try:
-            with Path(path).open("rb", buffering=0) as file:
+            with at(path).open("rb", buffering=0) as file:
                 return b"".join(iter(lambda: file.read(_PIECE), b""))
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -57,7 +58,7 @@ class Examination:
 
     def entries(self, path: str) -> list[str] | None:
         try:
-            return sorted(each.name for each in Path(path).iterdir())
+            return sorted(each.name for each in at(path).iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -65,8 +65,8 @@ class NodeMachine:
     def empty_folder(self, path: str) -> None:
         empty_folder(path)
 
-    def unmount(self, path: str) -> None:
-        unmount_below(path)
+    def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
+        unmount_below(path, flags)
 
     def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
         """Replace a file in one move; new ones get `new_mode`, their folders `folder_mode`, others keep their own."""

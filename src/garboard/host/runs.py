@@ -12,6 +12,7 @@ from pathlib import Path
 
 from garboard.errors import GarboardError
 from garboard.host.files import make_folder, read_file, write_file
+from garboard.host.root import at
 
 STATE_DIR = Path("/var/lib/garboard")
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
@@ -40,24 +41,24 @@ class RunFolder:
 
     def _open(self) -> int:
         """Open the journal behind its last whole line; what a kill has torn is cut off."""
-        path = self.path / _JOURNAL
+        path = at(self.path / _JOURNAL)
         is_new = not path.exists()
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _FILE_MODE)
         if is_new:
-            _sync_folder(self.path)
-            _sync_folder(self.path.parent)
+            _sync_folder(path.parent)
+            _sync_folder(path.parent.parent)
         else:
             os.ftruncate(file, path.read_bytes().rfind(b"\n") + 1)
         return file
 
     def lines(self) -> bytes:
         path = self.path / _JOURNAL
-        return read_file(path) if path.exists() else b""
+        return read_file(path) if at(path).exists() else b""
 
     def keep(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         path = self.path / _KEPT / digest
-        if not path.exists():
+        if not at(path).exists():
             make_folder(path.parent, mode=_FOLDER_MODE)
             write_file(path, data, mode=_FILE_MODE)
         return digest
@@ -66,8 +67,10 @@ class RunFolder:
         return read_file(self.path / _KEPT / sha256)
 
     def drop_kept(self) -> None:
-        with _told("remove", self.path / _KEPT):
-            shutil.rmtree(self.path / _KEPT, ignore_errors=False) if (self.path / _KEPT).exists() else None
+        path = at(self.path / _KEPT)
+        with _told("remove", path):
+            if path.exists():
+                shutil.rmtree(path)
 
     def remove(self) -> None:
         """Remove the run with all that it says."""
@@ -75,19 +78,20 @@ class RunFolder:
             os.close(self._file)
             self._file = None
         with _told("remove", self.path):
-            shutil.rmtree(self.path)
+            shutil.rmtree(at(self.path))
 
 
 class RunFolders:
     """All runs of this machine, below /var/lib/garboard unless another folder is given."""
 
-    def __init__(self, root: Path = STATE_DIR) -> None:
-        self.root = root
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or STATE_DIR
 
     def all(self) -> tuple[RunFolder, ...]:
         """Return every run, the oldest first: names begin with the time."""
         runs = self.root / "runs"
-        return tuple(RunFolder(path) for path in sorted(runs.iterdir())) if runs.is_dir() else ()
+        names = sorted(each.name for each in at(runs).iterdir()) if at(runs).is_dir() else ()
+        return tuple(RunFolder(runs / name) for name in names)
 
     def new(self, name: str) -> RunFolder:
         path = self.root / "runs" / name
@@ -99,7 +103,7 @@ class RunFolders:
         """Hold the lock of this node; if somebody else keeps it for longer than `wait_s`, say who."""
         make_folder(self.root, mode=_FOLDER_MODE)
         with _told("lock", self.root / "lock"):
-            file = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+            file = os.open(at(self.root / "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
         try:
             self._acquire(file, time.monotonic() + wait_s)
             os.ftruncate(file, 0)

@@ -1,10 +1,12 @@
 """The service manager of this machine: systemd, else OpenRC, else nobody."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from garboard.errors import GarboardError
 from garboard.host import processes
+from garboard.host.root import at, changed_root
 
 TIMEOUT_S = 120.0
 LOG_TIMEOUT_S = 10.0
@@ -78,7 +80,16 @@ class ServiceManager:
 
 
 def _for(service: str, command: tuple[str, ...]) -> list[str]:
-    return [part.format(service) for part in command]
+    root = changed_root()
+    return [*(("chroot", str(root)) if root else ()), *(part.format(service) for part in command)]
+
+
+def _has(program: str) -> bool:
+    """Whether a program is there, on the machine whose root is in use."""
+    if changed_root() is None:
+        return processes.find_program(program) is not None
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return any(os.access(at(os.path.join(folder, program)), os.X_OK) for folder in folders)  # noqa: PTH118
 
 
 _SYSTEMD = ServiceManager(
@@ -106,8 +117,8 @@ _OPENRC = ServiceManager(
 
 def service_manager() -> ServiceManager | None:
     """Return the service manager that is there."""
-    if processes.find_program("systemctl"):
+    if _has("systemctl"):
         return _SYSTEMD
-    if processes.find_program("rc-service") and processes.find_program("rc-update"):
+    if _has("rc-service") and _has("rc-update"):
         return _OPENRC
     return None

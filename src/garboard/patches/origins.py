@@ -126,6 +126,8 @@ class Origins:
                 yield from self._writes_before(write, child, rest)
             yield from self._writes(child, rest)
             return
+        while writes and writes[-1].is_removal:  # of a twin: words of a list go by their value
+            writes = writes[:-1]
         if not writes and isinstance(child, dict | list):
             yield from self._writes(child, ())
             return

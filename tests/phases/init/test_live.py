@@ -7,9 +7,9 @@ import pytest
 from garboard.engine import AwaitGate, ControlService, Executor, Hands, Issue, PatchObject, Plan, PutObject, Tell
 from garboard.kube.merging import unnamed_owners
 from garboard.phases import plan_workflow, select
-from garboard.phases.init import INIT
 from garboard.phases.init.context import InitContext
 from garboard.phases.init.next_steps import with_pins
+from garboard.phases.init.tree import INIT
 from garboard.phases.issuing import PkiIssuer, RotationRequest
 from garboard.pki.keys import SystemKeys
 from garboard.pki.kubeconfig import read_kubeconfig

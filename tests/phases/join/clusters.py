@@ -9,7 +9,7 @@ from typing import Any
 
 from garboard.config import FixedFacts, ReadOptions
 from garboard.config.load import ConfigFile
-from garboard.documents import write_yaml
+from garboard.documents import Json, write_yaml
 from garboard.errors import ClusterUnreachable
 from garboard.manifests import NodeHost
 from garboard.model.lifecycle import JoinConfiguration
@@ -94,7 +94,7 @@ class MemoryCluster:
     def describe(self, *tokens: str) -> None:
         """Write cluster-info, signed with tokens."""
         ca = base64.b64encode(self.ca).decode()
-        cluster = {"name": "", "cluster": {"certificate-authority-data": ca, "server": self.server}}
+        cluster: Json = {"name": "", "cluster": {"certificate-authority-data": ca, "server": self.server}}
         text = write_yaml(
             {"apiVersion": "v1", "kind": "Config", "clusters": [cluster], "contexts": None, "users": None}
         )

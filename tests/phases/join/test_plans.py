@@ -1,5 +1,6 @@
 """Plans of join's phases, from a cluster in memory to what is left on the machine."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -16,6 +17,7 @@ from garboard.engine import (
     PromoteMember,
     RemoveFile,
     TakeTurn,
+    Tell,
     WriteFile,
     plan_as_json,
     plan_as_text,
@@ -34,7 +36,6 @@ from tests.phases.join.clusters import JOIN as JOIN_TEXT
 from tests.phases.machines import NOW, MemoryMachine
 
 BOOTSTRAP = f"/etc/kubernetes/{FILE_NAME}"
-UNBUILT = ("check-etcd", "control-plane-join/mark-control-plane")
 LATE = "featureGates: {ControlPlaneKubeletLocalMode: false}"
 MEMBERS = "node-1=https://192.0.2.1:2380,node-2=https://192.0.2.20:2380"
 
@@ -61,19 +62,27 @@ class FakeLive:
     def remove(self, _action: object) -> None:
         raise AssertionError("nothing is removed")
 
+    def patch(self, _action: object) -> None:
+        self.done.append("patch")
+
+    def put(self, _action: object) -> None:
+        raise AssertionError("join puts no object")
+
+    delete = put
+
     def wait(self, _gate: object) -> None:
         self.done.append("wait")
 
 
 def plan(cluster: MemoryCluster, machine: MemoryMachine, text: str, patches: NodePatches | None = None) -> Plan:
-    return plan_workflow(select(JOIN, skip=UNBUILT), context_of(cluster, machine, text, patches))
+    return plan_workflow(select(JOIN), context_of(cluster, machine, text, patches))
 
 
 def joined(text: str, more: str = "", patches: NodePatches | None = None) -> MemoryMachine:
     machine, live = MemoryMachine(services=set()), FakeLive()
     hands = Hands(
         files=machine, issuer=PkiIssuer(machine.folder, SystemKeys(), NOW), services=machine,
-        members=live, turns=live, watcher=live,
+        members=live, turns=live, watcher=live, objects=live,
     )  # fmt: skip
     Executor(hands).execute(plan(MemoryCluster.made(more=more), machine, text, patches))
     return machine
@@ -244,3 +253,12 @@ def test_pins_of_the_plans_cluster_are_those_of_its_ca() -> None:
     machine = joined(JOIN_TEXT)
     cluster = MemoryCluster.made()
     assert authority_pins(machine.files["/etc/kubernetes/pki/ca.crt"]) == authority_pins(cluster.ca)
+
+
+@pytest.mark.parametrize("text", [JOIN_TEXT, JOIN_TEXT + CONTROL_PLANE], ids=["worker", "control plane"])
+def test_the_end_is_told_when_all_was_asked_for(text: str) -> None:
+    context = context_of(MemoryCluster.made(), MemoryMachine(), text)
+    last = plan_workflow(select(JOIN), replace(context, is_whole=True)).steps[-1].action
+    assert isinstance(last, Tell)
+    assert "node-2 has joined the cluster" in last.text
+    assert not any(isinstance(step.action, Tell) for step in plan_workflow(select(JOIN), context).steps)

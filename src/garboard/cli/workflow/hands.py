@@ -11,10 +11,11 @@ from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
 from garboard.cli.workflow.runtime import NodeRuntime
 from garboard.cli.workflow.telling import FileSealer, Screen, tell
 from garboard.cli.workflow.world import NodeWorld, watcher
-from garboard.engine import Eyes, Hands, Issue, PatchObject, Plan, PutObject, Watcher, paths_written
+from garboard.engine import AwaitGate, Eyes, Hands, Issue, PatchObject, Plan, PutObject, Watcher, paths_written
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.issuing import KeyRequest, PkiIssuer
+from garboard.phases.waiting import KubeletBootstrapped
 from garboard.pki.keys import PooledKeys
 
 
@@ -29,6 +30,7 @@ class RunSettings:
     certificates_dir: str = ""
     etcd_data_dir: str = ""
     changes_members: str = ""  # not empty if the run may change the members of etcd
+    etcd_endpoints: str = ""  # where etcd is, separated by commas; empty to ask the cluster
 
     def texts(self) -> dict[str, str]:
         return asdict(self)
@@ -46,10 +48,12 @@ class Crew:
     hands: Hands
     eyes: Eyes
     cluster: NodeCluster
+    world: NodeWorld
 
     def check(self, plan: Plan) -> None:
-        """Refuse a kubeconfig that cannot be used, if no step of the plan makes it."""
-        if self.cluster.kubeconfig not in paths_written(plan.steps) and _puts_objects(plan):
+        """Refuse a kubeconfig that cannot be used, if neither a step of the plan nor the kubelet meanwhile makes it."""
+        path = self.cluster.kubeconfig
+        if path not in paths_written(plan.steps) and not _awaits_kubelet_conf(plan, path) and _puts_objects(plan):
             self.cluster.check()
 
 
@@ -64,7 +68,8 @@ def crew_for(
         algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
         keys = stack.enter_context(PooledKeys(algorithms))
         membership = stack.enter_context(_membership(machine, settings, reached)) if settings.changes_members else None
-        waits: Watcher = watcher(NodeWorld(machine, reached, settings.cri_socket), endpoint=settings.endpoint)
+        world = NodeWorld(machine, reached, settings.cri_socket)
+        waits: Watcher = watcher(world, endpoint=settings.endpoint)
         hands = Hands(
             files=machine,
             services=machine.manager,
@@ -77,15 +82,24 @@ def crew_for(
             narrator=Screen(machine),
             sealer=FileSealer(),
         )
-        eyes = Eyes(files=machine, services=machine.manager, objects=reached)
-        yield Crew(hands, eyes, reached)
+        eyes = Eyes(files=machine, services=machine.manager, objects=reached, members=membership)
+        yield Crew(hands, eyes, reached, world)
 
 
 def _membership(
     machine: NodeMachine, settings: RunSettings, cluster: NodeCluster
 ) -> AbstractContextManager[NodeMembership]:
-    place = EtcdPlace(certificates_dir=settings.certificates_dir, data_dir=settings.etcd_data_dir)
+    place = EtcdPlace(
+        certificates_dir=settings.certificates_dir,
+        data_dir=settings.etcd_data_dir,
+        endpoints=tuple(filter(None, settings.etcd_endpoints.split(","))),
+    )
     return NodeMembership(machine, place, cluster.connect_shared, tell).opened()
+
+
+def _awaits_kubelet_conf(plan: Plan, path: str) -> bool:
+    gates = (step.action.gate for step in plan.steps if isinstance(step.action, AwaitGate))
+    return any(isinstance(gate, KubeletBootstrapped) and gate.kubeconfig == path for gate in gates)
 
 
 def _puts_objects(plan: Plan) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from garboard.kube import KubeClient, LeaseTurns
 
 _ENDPOINTS_WITHIN_S = 120.0
+# Below the folder of certificates: the authority of etcd, and the client certificate that every member has.
+CREDENTIALS = ("etcd/ca.crt", "etcd/healthcheck-client.crt", "etcd/healthcheck-client.key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,7 @@ class EtcdPlace:
 
     certificates_dir: str = "/etc/kubernetes/pki"
     data_dir: str = "/var/lib/etcd"
+    endpoints: tuple[str, ...] = ()  # where etcd is; the cluster is asked if it is not known
 
 
 class NodeMembership:
@@ -56,6 +59,10 @@ class NodeMembership:
     def remove(self, action: RemoveMember) -> None:
         self._members.remove(action)
 
+    def has(self, peer_url: str) -> bool:
+        """Say whether etcd has a member with this peer URL."""
+        return any(peer_url in each.peer_urls for each in self._members.client.members())
+
     def watching(self, other: Watcher) -> "EtcdWatcher":
         """Return who waits for etcd as well as for all that `other` waits for."""
         return EtcdWatcher(self, other)
@@ -84,10 +91,11 @@ class NodeMembership:
     def _members(self) -> "EtcdMembers":
         from garboard.etcd import EtcdAccess, EtcdClient, EtcdMembers, find_endpoints
 
-        names = ("etcd/ca.crt", "etcd/healthcheck-client.crt", "etcd/healthcheck-client.key")
-        ca, certificate, key = (self._file(name) for name in names)
-        with self.connect() as cluster:
-            endpoints = find_endpoints(cluster, timeout_s=_ENDPOINTS_WITHIN_S)
+        ca, certificate, key = (self._file(name) for name in CREDENTIALS)
+        endpoints = self.place.endpoints
+        if not endpoints:
+            with self.connect() as cluster:
+                endpoints = find_endpoints(cluster, timeout_s=_ENDPOINTS_WITHIN_S)
         client = EtcdClient(endpoints, EtcdAccess(ca=ca, certificate=certificate, key=key))
         has_data = join_path(self.place.data_dir, "member")
         return EtcdMembers(

@@ -5,9 +5,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from garboard.engine import PullImage
 from garboard.errors import GarboardError
+
+if TYPE_CHECKING:
+    from garboard.cri import CriClient, Sandbox
 
 TRIES, PAUSE_S = 5, 0.5
 
@@ -19,7 +24,7 @@ class PullFailed(GarboardError):
 
 
 class NodeRuntime:
-    """Pulls images. A connection is made when one is needed, for most plans need none."""
+    """Pulls images and removes sandboxes. A connection is made when one is needed, for most plans need none."""
 
     def __init__(self, socket: str, tell: Callable[[str], None], pause_s: float = PAUSE_S) -> None:
         self.socket = socket
@@ -55,5 +60,34 @@ class NodeRuntime:
         return None
 
     def remove_sandboxes(self) -> None:
-        """Leave it to reset, which has hands of its own for that."""
-        raise GarboardError("removing sandboxes is left to garboard reset")
+        """Stop and remove every sandbox; one that does not go is tried again, and named if it stays."""
+        from garboard.cri import CriClient
+
+        if not self.socket or not Path(self.socket.removeprefix("unix://")).exists():
+            self._tell("warning: no container runtime is known here, so no pods are removed")
+            return
+        with closing(CriClient(self.socket)) as runtime:
+            for attempt in range(1, TRIES + 1):
+                failures = [each for each in map(partial(_remove, runtime), runtime.list_sandboxes()) if each]
+                if not failures:
+                    return
+                if attempt < TRIES:
+                    time.sleep(self._pause_s)
+        raise GarboardError(
+            f"{len(failures)} pod sandboxes could not be removed: {'; '.join(failures)}",
+            hint="look at the log of the container runtime, and try: crictl rmp -fa",
+            error_class="runtime-failed",
+        )
+
+
+def _remove(runtime: "CriClient", sandbox: "Sandbox") -> str:
+    """Stop and remove a sandbox; return what went wrong, or nothing."""
+    from garboard.cri import RuntimeCallFailed
+
+    try:
+        runtime.stop_sandbox(sandbox.id)
+        runtime.remove_sandbox(sandbox.id)
+    except RuntimeCallFailed as error:
+        of = sandbox.metadata
+        return f"{f'{of.namespace}/{of.name}' if of else sandbox.id}: {error.message}"
+    return ""

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from garboard.cli.workflow.cluster import NodeCluster
+from garboard.cli.workflow.diagnosing import keep_diagnostics
 from garboard.cli.workflow.hands import Crew, RunSettings, crew_for
 from garboard.cli.workflow.interrupting import Interruption
 from garboard.cli.workflow.telling import tell
@@ -36,6 +37,8 @@ from garboard.host.runs import RunFolder, RunFolders
 from garboard.phases.storing import plan_codec
 
 TimingsFormat: TypeAlias = Literal["", "text", "json"]
+# The command whose runs end all others: it removes what they have made.
+RESET = "reset"
 # Closed runs whose story is still told; what they kept has gone.
 _REMEMBERED = 20
 # A single phase is short: whoever runs two at once need not hear of it.
@@ -50,6 +53,7 @@ class RunOptions:
     is_whole: bool = True
     cluster: ClusterPlace = "local"
     undoes_on_failure: bool = False
+    diagnostics: str = ""  # the folder for what tells why a step failed; empty if nobody wants that
     timings: TimingsFormat = ""
 
 
@@ -97,12 +101,20 @@ class Transactions:
             settings=settings.texts(),
         )
         with self._locked(options), crew_for(plan, self.machine, settings, header.started_at, cluster) as crew:
-            self.refuse_open()
+            if options.command != RESET:
+                self.refuse_open()
             Executor(crew.hands).refuse(plan)
             crew.check(plan)
             self._tidy()
             journal = self._begin(header, plan, crew.eyes)
             self._perform(plan, journal, crew, options)
+            if options.command == RESET:
+                self.end_open_runs()
+
+    def end_open_runs(self) -> None:
+        """Close runs that there is nothing left of to resume or undo."""
+        for each in self.open_runs():
+            Journal(each.folder, self.codec, Eyes(files=self.machine)).close("reset")
 
     def resume(self, options: RunOptions) -> str:
         """Carry the open run to its end, and return its name."""
@@ -126,7 +138,7 @@ class Transactions:
         run = self._the_open_one()
         if run.record.header.undoes:
             return run.record.plan(run.folder, self.codec)
-        settings = RunSettings.of_texts(run.record.header.settings)
+        settings = _settings_of_undo(run.record.header)
         with crew_for(Plan(), self.machine, settings, run.record.header.started_at) as crew:
             return self._plan_undo(run, crew)
 
@@ -151,13 +163,17 @@ class Transactions:
             Executor(crew.hands).refuse(plan)
             journal = Journal(run.folder, self.codec, self._eyes(header, crew.eyes), progress)
             self._perform(plan, journal, crew, replace(options, is_whole=header.is_whole), progress, header)
+        if header.command == RESET:
+            self.end_open_runs()
 
     def _undo(self, run: Run, options: RunOptions, *, files_only: bool = False) -> None:
         header = run.record.header
-        settings = RunSettings.of_texts(header.settings)
+        settings = _settings_of_undo(header)
         with crew_for(Plan(), self.machine, settings, header.started_at) as crew:
             plan = self._plan_undo(run, crew, files_only=files_only)
-            own = replace(header, command="undo", started_at=datetime.now(UTC), undoes=header.run)
+            own = replace(
+                header, settings=settings.texts(), command="undo", started_at=datetime.now(UTC), undoes=header.run
+            )
             Executor(crew.hands).refuse(plan)
             journal = self._begin(own, plan, Eyes(files=self.machine))
             self._perform(plan, journal, crew, replace(options, undoes_on_failure=False), header=own)
@@ -179,6 +195,9 @@ class Transactions:
         except GarboardError as error:
             with suppress(GarboardError):
                 journal.fail(error.message)
+            # Before anything is undone: afterwards there is nothing left to look at.
+            if options.diagnostics:
+                keep_diagnostics(options.diagnostics, error, plan, crew.world)
             self._give_up(error, plan, journal, options, header)
             raise
         watch.finish()
@@ -193,7 +212,7 @@ class Transactions:
         """Leave the run open, or undo it where that was asked for; the error tells which."""
         if header and header.undoes:
             error.hint = _and(error.hint, "garboard undo goes on from there")
-        elif not options.is_whole or options.undoes_on_failure:
+        elif (not options.is_whole or options.undoes_on_failure) and is_undoable(plan):
             self._undo_failed(error, journal, options)
         else:
             way_back = ", or garboard undo takes everything back" if is_undoable(plan) else ""
@@ -231,7 +250,10 @@ class Transactions:
             journal.store.remove()
 
     def _tidy(self) -> None:
-        """Remove what closed runs kept if they were killed while they closed, and the oldest of them."""
+        """Remove what closed runs kept if they were killed while they closed, the oldest, and those without a plan."""
+        for folder in self.folders.all():
+            if read_run(folder.lines(), self.codec) is None:
+                folder.remove()
         closed = [each for each in self.all() if not each.record.is_open]
         for each in closed:
             each.folder.drop_kept()
@@ -272,3 +294,9 @@ def _and(hint: str | None, more: str) -> str:
 
 def _or_undo(header: RunHeader) -> str:
     return "" if header.undoes else ", garboard undo takes it back"
+
+
+def _settings_of_undo(header: RunHeader) -> RunSettings:
+    """Return the settings of a run for the way back; the server of this node is no help if the cluster is elsewhere."""
+    settings = RunSettings.of_texts(header.settings)
+    return replace(settings, local_server="") if header.cluster == "elsewhere" else settings

@@ -4,9 +4,13 @@ from collections.abc import Iterator
 
 from garboard.engine import ControlService, Note, Step
 from garboard.manifests.kubelet import kubelet_files
+from garboard.manifests.paths import KUBELET_DIR
+from garboard.model.component import LocalEtcd
 from garboard.phases.init.context import InitContext
 
 KUBELET = "kubelet"
+# Where a kubelet and its runtime keep what belongs to pods, besides its own folder.
+POD_FOLDERS = ("/var/log/pods", "/var/log/containers")
 _NO_MANAGER = "No supported init system detected, won't make sure the kubelet is running properly."
 
 
@@ -16,9 +20,12 @@ def plan_kubelet_start(context: InitContext) -> Iterator[Step | Note]:
 
 
 def plan_kubelet(
-    context: InitContext, *, kind: str, registers_taints: bool, has_other_changes: bool = False
+    context: InitContext, *, kind: str, registers_taints: bool, has_other_changes: bool = False, registers: str = ""
 ) -> Iterator[Step | Note]:
-    """Plan the kubelet of any node; `has_other_changes` starts it anew even if it has these very files."""
+    """Plan the kubelet of any node; `has_other_changes` starts it anew even if it has these very files.
+
+    `registers` is the Node that it will make, if the cluster has none of that name.
+    """
     cluster = context.config.cluster
     patches = context.patches.begin(cluster.release)
     rendered = kubelet_files(
@@ -43,4 +50,13 @@ def plan_kubelet(
     yield from writes
     if has_changes or not is_active:
         cause = "its configuration changes" if has_changes else "it does not run"
-        yield Step(ControlService(service=KUBELET, verb="start", is_needed=False), cause)
+        start = ControlService(
+            service=KUBELET, verb="start", is_needed=False, fills=_fills(context), registers=registers
+        )
+        yield Step(start, cause)
+
+
+def _fills(context: InitContext) -> tuple[str, ...]:
+    """Return the folders that the kubelet and the pods of the control plane will write to."""
+    etcd = context.config.cluster.etcd
+    return (KUBELET_DIR, *((etcd.data_dir,) if isinstance(etcd, LocalEtcd) else ()), *POD_FOLDERS)

@@ -11,6 +11,7 @@ from garboard.phases.control_plane import mark_control_plane, wait_for_control_p
 from garboard.phases.init.context import InitContext
 from garboard.phases.init.kubelet import KUBELET
 from garboard.phases.issuing import RotationRequest
+from garboard.phases.patch_record import record_on_control_plane
 from garboard.phases.sharing import share_certificates
 
 _ROTATING = "kubelet-client-current.pem"
@@ -25,6 +26,7 @@ def plan_wait_control_plane(context: InitContext) -> Iterator[Step | Note]:
 def plan_mark_control_plane(context: InitContext) -> Iterator[Step | Note]:
     config = context.config
     yield from mark_control_plane(context.node_name, config.node_registration.taints or (), config.timeouts)
+    yield from record_on_control_plane(context.node_name, context.patches)
 
 
 def plan_upload_certs(context: InitContext) -> Iterator[Step | Note]:

@@ -23,7 +23,8 @@ class JoinedCluster:
 
     configuration: ClusterConfiguration
     kubelet: ComponentConfig
-    has_ready_node: bool = False  # a Node of our name that is Ready
+    has_node: bool = False  # a Node of our name
+    has_ready_node: bool = False  # … that is Ready
     shared: tuple[NewFile, ...] = field(
         default=(), repr=False
     )  # what control planes have in common, if it was asked for
@@ -33,10 +34,12 @@ class JoinedCluster:
 def read_cluster(api: Api, host: HostFacts, *, node_name: str, certificate_key: str = "") -> JoinedCluster:
     """Read the cluster's configuration and, with a certificate key, what its control planes share."""
     configuration, warnings = _configuration(api, host)
+    node = api.find("Node", "", node_name)
     return JoinedCluster(
         configuration=configuration,
         kubelet=_kubelet(api, configuration),
-        has_ready_node=_is_ready(api.find("Node", "", node_name)),
+        has_node=node is not None,
+        has_ready_node=_is_ready(node),
         shared=_shared(api, configuration, certificate_key) if certificate_key else (),
         warnings=warnings,
     )

@@ -37,6 +37,7 @@ class JoinContext:
     node: InitContext
     cluster: JoinedCluster | None = None
     discovered: Discovered | None = None
+    is_whole: bool = False  # all phases run, so the end of the last one is the end of join
 
     @property
     def node_name(self) -> str:

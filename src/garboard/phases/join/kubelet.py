@@ -6,6 +6,8 @@ from garboard.engine import AwaitGate, Note, RemoveFile, Step, WriteFile
 from garboard.errors import NotReady
 from garboard.phases.init.kubelet import plan_kubelet
 from garboard.phases.join.context import JoinContext
+from garboard.phases.join.ending import plan_end
+from garboard.phases.patch_record import record_on_worker
 from garboard.phases.waiting import KubeletBootstrapped, KubeletHealthy
 from garboard.pki.bootstrap_kubeconfig import FILE_NAME
 from garboard.pki.store import CERTIFICATE_MODE, SECRET_MODE
@@ -24,6 +26,7 @@ def plan_kubelet_start(context: JoinContext) -> Iterator[Step | Note]:
         kind="JoinConfiguration",
         registers_taints=context.config.control_plane is None,
         has_other_changes=True,  # its way to the cluster is new
+        registers="" if context.joined.has_node else context.node_name,
     )
     if not context.is_kubelet_local_mode:
         yield from plan_wait_bootstrap(context)
@@ -54,3 +57,6 @@ def plan_wait_bootstrap(context: JoinContext) -> Iterator[Step | Note]:
     )
     yield Step(AwaitGate(gate=bootstrapped), "the node is part of the cluster with it")
     yield Step(RemoveFile(path=context.node.kubeconfig_path(FILE_NAME)), "the kubelet has its own certificate")
+    if context.config.control_plane is None:
+        yield from record_on_worker(context.node_name, context.node.patches, timeouts)
+        yield from plan_end(context)
