@@ -115,8 +115,8 @@ def test_stock_peer_hears_only_what_it_knows(
             with pytest.raises(Refused):
                 await open_tunnel(mode, front, f"127.0.0.1:{nobody}")
             if targets:
+                reader, _ = await asyncio.open_connection("127.0.0.1", local)
                 with pytest.raises((OSError, asyncio.IncompleteReadError)):
-                    reader, _ = await asyncio.open_connection("127.0.0.1", local)
                     await reader.readexactly(1)
             agent.terminate()  # DRAIN
             await asyncio.sleep(0.5)
