@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -200,20 +200,20 @@ def _left_open() -> list[str]:
     return ([f"{found.record.header.run} is open"] if found else []) + kept
 
 
-def outcomes(scenario: Scenario, *, undoes_undo: bool, every: int = 1) -> list[Outcome]:
+def outcomes(scenario: Scenario, *, undoes_undo: bool, every: int = 1) -> Iterator[Outcome]:
     """Kill a scenario at all its points, or at every n-th of them."""
     scenario.prepare()
     points = points_of(scenario.command)
     whole = tree()
     last = next(point for point in reversed(points) if point.endswith("ended"))
-    points = points[::every]
-    found = [after_resume(scenario, point, whole) for point in points]
-    found += [after_undo(scenario, point) for point in points]
+    for point in points[::every]:
+        yield after_resume(scenario, point, whole)
+        yield after_undo(scenario, point)
     if undoes_undo:
         scenario.prepare()
         _kill(scenario.command, last)
-        found += [after_killed_undo(scenario, last, point) for point in points_of(("undo",))[::every]]
-    return found
+        for point in points_of(("undo",))[::every]:
+            yield after_killed_undo(scenario, last, point)
 
 
 def main() -> None:
