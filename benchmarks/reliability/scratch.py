@@ -4,13 +4,16 @@ Runs as root inside the namespaces of `tests.parity.machine`, where `/etc` and `
 """
 
 import argparse
+import io
 import json
 import os
 import shutil
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 
 from benchmarks.reliability.killing import Points
@@ -109,6 +112,16 @@ def child(command: Sequence[str], points: Points | None = None) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+def warm_up(command: Sequence[str]) -> None:
+    """Import here what commands import when they run, so that no child has to."""
+    for module in ("resume", "undo", "workflow.hands", "workflow.membership"):
+        import_module(f"garboard.cli.{module}")
+    for module in ("garboard.etcd", "garboard.kube", "garboard.cri", "garboard.pki.store", "garboard.pki.issue"):
+        import_module(module)
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        run([*command, "--dry-run"])
+
+
 def points_of(command: Sequence[str]) -> list[str]:
     """Carry the command out, and return all points that it passes."""
     status = child(command, Points())
@@ -203,6 +216,7 @@ def _left_open() -> list[str]:
 def outcomes(scenario: Scenario, *, undoes_undo: bool, every: int = 1) -> Iterator[Outcome]:
     """Kill a scenario at all its points, or at every n-th of them."""
     scenario.prepare()
+    warm_up(scenario.command)
     points = points_of(scenario.command)
     whole = tree()
     last = next(point for point in reversed(points) if point.endswith("ended"))

@@ -205,3 +205,17 @@ def test_cluster_out_of_reach_is_asked_again_by_who_has_patience(
         with pytest.raises(ClusterUnreachable):
             executor.execute(gone)
     assert cluster.calls == calls
+
+
+class StrictCluster(Cluster):
+    def delete(self, action: DeleteObject) -> None:
+        raise GarboardError("nodes are not yours to delete", error_class="forbidden")
+
+
+def test_object_that_may_not_be_deleted_is_left_to_a_person_unless_it_is_needed() -> None:
+    told: list[str] = []
+    executor = Executor(Hands(files=MemoryFiles(), objects=StrictCluster()), told.append)
+    executor.execute(plan(DeleteObject(api_version="v1", kind="Node", name="n", is_needed=False)))
+    assert told[-1].endswith("may not delete Node n; please do: kubectl delete node n")
+    with pytest.raises(GarboardError, match="not yours"):
+        executor.execute(plan(DeleteObject(api_version="v1", kind="Node", name="n")))
