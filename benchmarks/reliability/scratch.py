@@ -57,7 +57,7 @@ class Scenario:
         """Make the machine as it is before the command."""
         for folder in ("/etc/kubernetes", "/var/lib/kubelet", "/var/lib/etcd", STATE):
             shutil.rmtree(folder, ignore_errors=True)
-        Path("/run/kubelet.state").write_text("inactive")
+        Path("/run/kubelet.state").write_text("inactive\n")
         Path("/etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
         Path("/etc/group").write_text("root:x:0:\n")
         Path(CONFIG).write_text(CONFIGURATION.format(more=self.more))
@@ -66,7 +66,7 @@ class Scenario:
 
     def _leave_files(self) -> None:
         """Leave what an earlier life of the machine could have left: files to be replaced, others to be kept."""
-        Path("/run/kubelet.state").write_text("active")
+        Path("/run/kubelet.state").write_text("active\n")
         for path, mode, uid in (
             ("/var/lib/kubelet/config.yaml", 0o640, 1000),
             ("/var/lib/kubelet/.config.yaml.abcdefgh", 0o600, 0),  # looks like a killed write, and is not ours
