@@ -153,12 +153,16 @@ class PatchObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteObject:
-    """An object that shall no longer be there; one that has gone already is no failure."""
+    """An object that shall no longer be there; one that has gone already is no failure.
+
+    If it is not `is_needed`, that we have no right to delete it is told and the plan goes on.
+    """
 
     api_version: str
     kind: str
     name: str
     namespace: str = ""
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

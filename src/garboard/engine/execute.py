@@ -188,7 +188,7 @@ class Executor:
                 hands.objects.patch(action)
             case DeleteObject():
                 assert hands.objects is not None
-                hands.objects.delete(action)
+                self._delete(step.phase, action)
             case ControlService():
                 self._control(step.phase, action)
             case AddMember() | PromoteMember() | RemoveMember():
@@ -280,6 +280,16 @@ class Executor:
             for path in made:
                 files.remove(path)
             raise
+
+    def _delete(self, phase: str, action: DeleteObject) -> None:
+        assert self.hands.objects is not None
+        try:
+            self.hands.objects.delete(action)
+        except GarboardError as error:
+            if action.is_needed or error.error_class != "forbidden":
+                raise
+            todo = f"kubectl delete {action.kind.lower()} {action.name}"
+            self.report(f"[{phase}] warning: this node may not delete {action.kind} {action.name}; please do: {todo}")
 
     def _control(self, phase: str, action: ControlService) -> None:
         services = self.hands.services

@@ -129,6 +129,7 @@ class Transactions:
     def resume(self, options: RunOptions) -> str:
         """Carry the open run to its end, and return its name."""
         with self._locked(options):
+            self._tidy()
             run = self._the_open_one()
             self._continue(run, options)
             return run.record.header.run
@@ -136,6 +137,7 @@ class Transactions:
     def undo(self, options: RunOptions) -> str:
         """Take back what the open run did, and return its name; an undo that was cut short goes on."""
         with self._locked(options):
+            self._tidy()
             run = self._the_open_one()
             if run.record.header.undoes:
                 self._continue(run, options)
