@@ -121,7 +121,7 @@ def test_killed_after_every_step_and_run_again_it_ends_as_if_nothing_had_happene
     while lab.exec("cp2", *KillPoint("end", kills).of(garboard), "reset", "--force", check=False).returncode != 0:
         kills += 1
         assert kills < 20
-    assert kills > 5
+    assert kills >= 4
     lab.exec("cp2", *garboard, "reset", "--force")
     assert_gone(lab, garboard, "cp2", {"cp1", "cp3"})
 

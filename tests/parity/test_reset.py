@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from garboard.model import DEFAULT_VERSION
 from tests.parity.kubeadm import Kubeadm
 from tests.parity.live import make_node_files
 from tests.parity.machine import Machine
@@ -61,6 +62,14 @@ def left_on(machine: Machine) -> set[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def node_files(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    """A machine with the files of a control plane; reset does not ask which release made them."""
+    made = Machine.make(tmp_path_factory.mktemp("made"))
+    make_node_files(made, str(DEFAULT_VERSION))
+    return made
+
+
 @pytest.fixture
 def two(kubeadm: Kubeadm, tmp_path: Path) -> Two:
     machines = [Machine.make(tmp_path / name) for name in ("theirs", "ours")]
@@ -72,9 +81,7 @@ def two(kubeadm: Kubeadm, tmp_path: Path) -> Two:
     return made
 
 
-def become_control_planes(two: Two) -> None:
-    made = Machine.make(two.ours.root.with_name("made"))
-    make_node_files(made, two.kubeadm.version)
+def become_control_planes(two: Two, made: Machine) -> None:
     for machine in (two.theirs, two.ours):
         for name in ("pki", "manifests"):
             machine.put_tree(f"/etc/kubernetes/{name}", made.root / "etc/kubernetes" / name)
@@ -93,9 +100,9 @@ def become_control_planes(two: Two) -> None:
         pytest.param(["phase", "cleanupnode"], id="files alone"),
     ],
 )
-def test_control_plane_is_left_as_kubeadm_leaves_it(two: Two, line: list[str]) -> None:
+def test_control_plane_is_left_as_kubeadm_leaves_it(two: Two, node_files: Machine, line: list[str]) -> None:
     """Nobody answers there, as after an init that failed."""
-    become_control_planes(two)
+    become_control_planes(two, node_files)
     for machine in (two.theirs, two.ours):
         machine.put("/reset.yaml", _CONFIG)
     before = left_on(two.ours)
@@ -125,8 +132,8 @@ def test_both_ask_before_and_take_the_same_answers(two: Two, answer: str, is_don
         assert machine.has("/var/lib/kubelet/config.yaml") != is_done
 
 
-def test_second_reset_finds_nothing_to_do(two: Two) -> None:
-    become_control_planes(two)
+def test_second_reset_finds_nothing_to_do(two: Two, node_files: Machine) -> None:
+    become_control_planes(two, node_files)
     two.reset("--force")
     again = two.ours.run_garboard("reset", "--dry-run")
     assert "nothing to do" in again.stdout
