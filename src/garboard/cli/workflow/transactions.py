@@ -43,6 +43,9 @@ RESET = "reset"
 _REMEMBERED = 20
 # A single phase is short: whoever runs two at once need not hear of it.
 _WAIT_FOR_PHASE_S = 30.0
+_WAIT_BEFORE_PLANNING_S = 3.0
+# While a control plane is taken away, whoever stands before all of them may lead to it for a moment.
+_PATIENCE_OF_UNDO_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,12 @@ class Transactions:
 
     def open_runs(self) -> tuple[Run, ...]:
         return tuple(each for each in self.all() if each.record.is_open)
+
+    def refuse_open_or_busy(self) -> None:
+        """Refuse to plan anything while an earlier run is open, or at work: then it is named."""
+        if self.open_runs():
+            with self.folders.lock("garboard", wait_s=_WAIT_BEFORE_PLANNING_S):
+                self.refuse_open()
 
     def refuse_open(self) -> None:
         """Refuse to begin anything while an earlier run is neither finished nor undone."""
@@ -143,10 +152,10 @@ class Transactions:
         with crew_for(Plan(), self.machine, settings, run.record.header.started_at) as crew:
             return self._plan_undo(run, crew)
 
-    def _plan_undo(self, run: Run, crew: Crew, *, files_only: bool = False) -> Plan:
+    def _plan_undo(self, run: Run, crew: Crew, *, keeps_objects: bool = False) -> Plan:
         done = run.record.plan(run.folder, self.codec)
         eyes = self._eyes(run.record.header, crew.eyes)
-        return plan_undo(done, run.record, eyes, run.folder.kept, files_only=files_only)
+        return plan_undo(done, run.record, eyes, run.folder.kept, keeps_objects=keeps_objects)
 
     def _the_open_one(self) -> Run:
         found = self.open_runs()
@@ -170,17 +179,18 @@ class Transactions:
         if header.command == RESET:
             self.end_open_runs()
 
-    def _undo(self, run: Run, options: RunOptions, *, files_only: bool = False) -> None:
+    def _undo(self, run: Run, options: RunOptions, *, keeps_objects: bool = False) -> None:
         header = run.record.header
         settings = _settings_of_undo(header)
         with crew_for(Plan(), self.machine, settings, header.started_at) as crew:
-            plan = self._plan_undo(run, crew, files_only=files_only)
+            plan = self._plan_undo(run, crew, keeps_objects=keeps_objects)
             own = replace(
                 header, settings=settings.texts(), command="undo", started_at=datetime.now(UTC), undoes=header.run
             )
             Executor(crew.hands).refuse(plan)
             journal = self._begin(own, plan, Eyes(files=self.machine))
-            self._perform(plan, journal, crew, replace(options, undoes_on_failure=False), header=own)
+            way = replace(options, undoes_on_failure=False, is_whole=header.is_whole)
+            self._perform(plan, journal, crew, way, header=own)
 
     def _perform(
         self,
@@ -192,7 +202,8 @@ class Transactions:
         header: RunHeader | None = None,
     ) -> None:
         watch, interruption = Stopwatch(tell), Interruption()
-        executor = Executor(crew.hands, tell, journal, _around(watch, interruption))
+        patience_s = _PATIENCE_OF_UNDO_S if header and header.undoes else 0.0
+        executor = Executor(crew.hands, tell, journal, _around(watch, interruption), patience_s)
         try:
             with interruption.watching():
                 executor.execute(plan, progress)
@@ -227,7 +238,7 @@ class Transactions:
         record = read_run(journal.store.lines(), self.codec)
         assert record is not None
         assert isinstance(journal.store, RunFolder)
-        self._undo(Run(journal.store, record), options, files_only=not options.is_whole)
+        self._undo(Run(journal.store, record), options, keeps_objects=not options.is_whole)
         error.hint = _and(error.hint, "what the run had done was undone")
 
     def _begin(self, header: RunHeader, plan: Plan, eyes: Eyes) -> Journal:
