@@ -62,7 +62,7 @@ def settled_objects(lab: LabUnderTest) -> object:
     return before
 
 
-@pytest.mark.parametrize("version", map(str, SUPPORTED_VERSIONS))
+@pytest.mark.parametrize("version", [str(each) for each in SUPPORTED_VERSIONS])
 def test_live_objects_equal_those_of_a_cluster_by_kubeadm(bare: Bare, version: str) -> None:
     lab = bare(version=version)
     put(lab, _DOCUMENTS.replace("VERSION", version))
