@@ -1,6 +1,7 @@
 """`garboard join`: another node of a cluster, as a whole or phase by phase."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,16 +72,19 @@ def _observe(
     config: JoinConfiguration, machine: NodeMachine, selected: Sequence[Placed[JoinContext]], *, is_strict: bool
 ) -> JoinContext:
     cluster, discovered = None, None
-    if any(each.path not in WITHOUT_CLUSTER for each in selected):
-        discovered, cluster = find_cluster(
-            config,
-            NodeDoors(machine, tell),
-            MachineFacts(),
-            downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
-        )
+    # The service manager is asked while the cluster is: both take their time, and neither needs the other.
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        host = beside.submit(node_host, machine)
+        if any(each.path not in WITHOUT_CLUSTER for each in selected):
+            discovered, cluster = find_cluster(
+                config,
+                NodeDoors(machine, tell),
+                MachineFacts(),
+                downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
+            )
     return observe_join(
         config,
-        host=node_host(machine),
+        host=host.result(),
         machine=machine,
         patches=node_patches(
             config.patches_directory,
