@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lab lock schema benchmark-patch benchmark-startup benchmark-dry-run benchmark-lab benchmark-tunnel clean
+.PHONY: help setup system demo test test-fast lint types unit real lab lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-tunnel clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -57,6 +57,10 @@ lab: setup  ## Tests with real clusters in namespaces of this machine (needs roo
 
 test: test-fast real lab  ## All the tests
 
+reliability: setup  ## Kill init and join at every point, and write the table of docs/reliability.md (needs root)
+	@tools/setup/system-packages lab
+	$(BIN)/python -m benchmarks.reliability.run
+
 benchmark-patch: setup  ## Patch 4,000 objects beside kustomize and kubectl, and compare the results
 	$(BIN)/python -m benchmarks.patch.run
 
@@ -65,6 +69,10 @@ benchmark-startup: setup  ## Time `garboard --help` beside a bare Python
 
 benchmark-dry-run: setup  ## Time `init --dry-run` beside kubeadm's (needs root)
 	$(BIN)/python -m benchmarks.dry_run.run
+
+benchmark-lifecycle: setup  ## Time init and joins beside kubeadm's, in turns (needs root)
+	@tools/setup/system-packages lab
+	$(BIN)/python -m benchmarks.lifecycle.run
 
 benchmark-lab: setup  ## Time bare nodes, a cluster of one node and one of four (needs root)
 	@tools/setup/system-packages lab

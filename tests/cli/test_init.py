@@ -100,23 +100,28 @@ def test_whole_init_is_planned(config: str, capsys: pytest.CaptureFixture[str]) 
     assert run(["init", "--config", config, "--dry-run", "-o", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     kinds = {step["action"]["type"] for step in document["steps"]}
-    assert kinds >= {"issue", "write-file", "put-object", "unsupported"}
+    assert kinds >= {"issue", "write-file", "put-object", "patch-object", "wait", "tell"}
+    assert "unsupported" not in kinds
     assert "PRIVATE KEY" not in json.dumps(document)
 
 
-def test_init_that_cannot_be_finished_is_not_begun(
-    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_machine_that_is_not_ready_is_left_as_it_is(
+    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run(["init", "--config", config]) == 1
+    monkeypatch.setattr("os.getuid", lambda: 1000)
+    assert run(["init", "--config", config]) == 4
     err = capsys.readouterr().err
-    assert "error[unsupported]: this cannot be carried out yet: preflight: " in err
-    assert "wait-control-plane: waiting for the kubelet and the control plane" in err
+    assert "error[preflight]: this machine is not ready; nothing has been changed:" in err
+    assert "[IsPrivilegedUser] this is not run as root" in err
     assert not (tmp_path / "pki").exists()
 
 
-def test_phase_that_is_not_built_says_what_is_missing(config: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["init", "phase", "mark-control-plane", "--config", config]) == 1
-    assert "mark-control-plane: changing the Node object" in capsys.readouterr().err
+def test_phase_that_needs_a_cluster_says_how_to_name_one(
+    config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("garboard.host.node_machine.NodeMachine.read", lambda self, path: None)
+    assert run(["init", "phase", "mark-control-plane", "--config", config]) == 4
+    assert "/etc/kubernetes/admin.conf does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,26 @@ etcd:
     + "  timeout: 7m\nnodeRegistration: {kubeletExtraArgs: {a: b}}\n",
 }
 
+_APPENDING = "{name: enable-admission-plugins, value: ',X', mergeMethod: append}"
+EXPERIMENTAL: dict[str, str] = {
+    name: text.replace("kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1")
+    for name, text in {
+        "defaults": _file(INIT, CLUSTER),
+        "merge methods": _file(
+            INIT + "nodeRegistration: {kubeletExtraArgs: [{name: v, value: '4', mergeMethod: prepend}]}\n",
+            CLUSTER + f"apiServer: {{extraArgs: [{_APPENDING}, {{name: v, value: '4', mergeMethod: ''}}]}}\n"
+            "etcd: {local: {extraArgs: [{name: a, value: b, mergeMethod: append}]}}\n",
+        ),
+        "unknown merge methods": CLUSTER
+        + "scheduler: {extraArgs: [{name: a, mergeMethod: Append}, {mergeMethod: x}]}\n",
+        "join": JOIN,
+        "reset": RESET + "force: true\n",
+        "upgrade": UPGRADE + "node: {dryRun: true}\n",
+        "unknown fields": CLUSTER + "foo: 1\n",
+    }.items()
+}
+EXPERIMENTAL["beside v1beta4"] = _file(INIT, CLUSTER.replace("v1beta4", "v1"))
+
 INVALID: dict[str, str] = {
     "subnets": _file(
         INIT,
@@ -235,6 +255,13 @@ INVALID: dict[str, str] = {
     "unknown field of a component": _file(CLUSTER, KUBELET + "maxPodz: 5\n"),
     "separator with text": CLUSTER + "--- text\n" + INIT,
     "not yaml": "a: [b\n",
+    "flow style that begins like json": "{apiVersion: kubeadm.k8s.io/v1beta4, kind: ClusterConfiguration, "
+    "kubernetesVersion: VERSION}\n",
+    "component in flow style": _file(
+        CLUSTER, "{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration}\n"
+    ),
+    "build with an underscore": CLUSTER.replace("VERSION", "VERSION+build_5"),
+    "pre-release with a leading zero": CLUSTER.replace("VERSION", "VERSION-rc.01"),
     "experimental api": CLUSTER.replace("v1beta4", "v1"),
 }
 

@@ -219,3 +219,17 @@ def test_both_discoveries_are_looked_at() -> None:
         "discovery",
         "discovery.file.kubeConfigPath",
     ]
+
+
+def test_what_is_wrong_in_a_document_that_init_ignores_is_only_told() -> None:
+    loaded = load_init(CLUSTER + "---\n" + JOIN + "timeouts: {discovery: 1d}\n")
+    assert any('unknown unit "d"' in each for each in loaded.warnings)
+    assert any("Ignored configuration document" in each for each in loaded.warnings)
+
+
+@pytest.mark.parametrize("separator", ["", "\n", " \n"])
+def test_flow_style_that_begins_like_json_must_be_json(separator: str) -> None:
+    text = separator + "{apiVersion: kubeadm.k8s.io/v1beta4, kind: ClusterConfiguration}\n"
+    with pytest.raises(BadDocument, match="json parse error"):
+        load_init(text)
+    assert load_init("# flow style\n" + text.removeprefix(separator)).config.cluster.cluster_name == "kubernetes"

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from garboard.config.versions import resolve_version
@@ -25,6 +27,19 @@ def test_a_ci_build_is_known_as_such() -> None:
 @pytest.mark.parametrize("text", ["", "1", "v1.37", "foo", "stable-1.37.1", "v1.37.1 ", "v01.2.3", "v1.37.١"])
 def test_what_is_no_version_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue):
+        resolve_version(text)
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    pytest.param("v1.37.1+a_b", "could not parse pre-release/metadata (+a_b)", id="underscore"),
+    pytest.param("v1.37.1-", "could not parse pre-release/metadata (-)", id="nothing after the dash"),
+    pytest.param("v1.37.1-rc.01", 'zero-prefixed version component "01"', id="zero-led pre-release"),
+    pytest.param("v1.37.01", 'zero-prefixed version component "01"', id="zero-led patch"),
+    pytest.param("v1.37.01-rc.1", 'zero-prefixed version component "01"', id="zero-led patch of a pre-release"),
+    pytest.param("v1.37.1.5", 'illegal version string "v1.37.1.5"', id="four numbers"),
+])  # fmt: skip
+def test_what_semantic_versioning_has_no_room_for_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(InvalidValue, match=re.escape(reason)):
         resolve_version(text)
 
 

@@ -29,9 +29,27 @@ class MemoryFiles:
     files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     owners: dict[str, tuple[int, int, int | None]] = field(default_factory=dict)
+    mounts: set[str] = field(default_factory=set)
 
     def read(self, path: str) -> bytes | None:
         return self.files[path][1] if path in self.files else None
+
+    def has_folder(self, path: str) -> bool:
+        return path in self.folders
+
+    def owner(self, path: str) -> tuple[int, int, int] | None:
+        if path in self.folders:
+            return (0, 0, self.folders[path])
+        if path not in self.files:
+            return None
+        uid, gid, mode = self.owners.get(path, (0, 0, None))
+        return uid, gid, self.files[path][0] if mode is None else mode
+
+    def entries(self, path: str) -> tuple[str, ...]:
+        return tuple(sorted({each[len(path) + 1 :].partition("/")[0] for each in self.paths_below(path)}))
+
+    def paths_below(self, path: str) -> tuple[str, ...]:
+        return tuple(sorted(each for each in (*self.files, *self.folders) if each.startswith(f"{path}/")))
 
     def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
         self.owners[path] = (uid, gid, mode)
@@ -43,6 +61,22 @@ class MemoryFiles:
         self.make_folder(path.rpartition("/")[0], mode=folder_mode)
         mode, _ = self.files.get(path, (new_mode, b""))
         self.files[path] = (mode, data)
+
+    def remove(self, path: str) -> None:
+        self.files.pop(path, None)
+
+    def remove_folder(self, path: str) -> None:
+        if not any(each.startswith(f"{path}/") for each in (*self.files, *self.folders)):
+            self.folders.pop(path, None)
+
+    def empty_folder(self, path: str) -> None:
+        for each in [name for name in self.files if name.startswith(f"{path}/")]:
+            del self.files[each]
+        for each in [name for name in self.folders if name.startswith(f"{path}/")]:
+            del self.folders[each]
+
+    def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
+        self.mounts = {each for each in self.mounts if each != path and not each.startswith(f"{path}/")}
 
 
 class WishIssuer:
@@ -57,6 +91,9 @@ class WishIssuer:
 class FakeServices:
     running: set[str] = field(default_factory=set)
     is_broken: bool = False
+
+    def is_active(self, service: str) -> bool:
+        return service in self.running
 
     def start(self, service: str) -> None:
         if self.is_broken:
@@ -78,5 +115,8 @@ class Diary:
     def begin(self, index: int, step: Step) -> None:
         self.lines.append(f"begin {index} {step.phase}")
 
-    def end(self, index: int, step: Step) -> None:
+    def learned(self, index: int, facts: Mapping[str, str]) -> None:
+        self.lines.append(f"learned {index}")
+
+    def end(self, index: int, step: Step, outcomes: Mapping[str, str]) -> None:
         self.lines.append(f"end {index} {step.phase}")

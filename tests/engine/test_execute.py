@@ -2,15 +2,24 @@ import pytest
 
 from garboard.documents import Json
 from garboard.engine import (
+    AddMember,
     ChangeOwner,
     ControlService,
+    DeleteObject,
+    EmptyFolder,
     Executor,
     Filling,
     Hands,
     MakeFolder,
+    Outcome,
+    PatchObject,
     Plan,
     PlanRefused,
+    PromoteMember,
     PutObject,
+    RemoveFile,
+    RemoveFolder,
+    RemoveMember,
     Step,
     Unsupported,
     WriteFile,
@@ -73,6 +82,59 @@ class Cluster:
 
     def put(self, action: PutObject) -> None:
         self.objects[action.name] = action.content
+
+    def patch(self, action: PatchObject) -> None:
+        self.objects[action.name] = [self.objects[action.name], action.content]
+
+    def delete(self, action: DeleteObject) -> None:
+        self.objects.pop(action.name, None)
+
+
+class OneMember:
+    """An etcd of one member, to which others are added."""
+
+    def __init__(self) -> None:
+        self.peers = {"a": "https://192.0.2.1:2380"}
+
+    def add(self, action: AddMember) -> str:
+        self.peers[action.name] = action.peer_url
+        return ",".join(f"{name}={url}" for name, url in self.peers.items())
+
+    def promote(self, action: PromoteMember) -> None:
+        raise AssertionError("nobody asked for it")
+
+    def remove(self, action: RemoveMember) -> None:
+        self.peers = {name: url for name, url in self.peers.items() if url != action.peer_url}
+
+
+def test_outcome_of_a_step_stands_in_the_file_of_a_later_one() -> None:
+    files, url = MemoryFiles(), "https://192.0.2.2:2380"
+    add = AddMember(name="b", peer_url=url, outcome="members")
+    manifest = WriteFile(path="/etcd", content=b"--all=<all>", mode=0o600, outcomes=(Outcome("<all>", "members"),))
+    members = OneMember()
+    Executor(Hands(files=files, members=members)).execute(plan(add, manifest))
+    assert files.read("/etcd") == b"--all=a=https://192.0.2.1:2380,b=https://192.0.2.2:2380"
+    Executor(Hands(files=files, members=members)).execute(plan(RemoveMember(peer_url=url)))
+    assert list(members.peers) == ["a"]
+
+
+def test_what_is_to_go_goes_and_its_neighbours_stay() -> None:
+    folders = {"/a": 0o755, "/a/b": 0o755}
+    files = MemoryFiles({"/a/b/c": (0o600, b""), "/a/d": (0o600, b""), "/e": (0o600, b"")}, dict(folders))
+    Executor(Hands(files=files)).execute(plan(EmptyFolder(path="/a/b"), RemoveFolder(path="/a"), RemoveFile(path="/e")))
+    assert files.files == {"/a/d": (0o600, b"")}
+    assert files.folders == folders
+
+
+def test_object_is_patched_and_deleted() -> None:
+    cluster = Cluster()
+    node = PutObject(api_version="v1", kind="Node", name="n", content={"a": 1})
+    patch = PatchObject(api_version="v1", kind="Node", name="n", content={"b": 2})
+    Executor(Hands(files=MemoryFiles(), objects=cluster)).execute(plan(node, patch))
+    assert cluster.objects == {"n": [{"a": 1}, {"b": 2}]}
+    gone = DeleteObject(api_version="v1", kind="Node", name="n")
+    Executor(Hands(files=MemoryFiles(), objects=cluster)).execute(plan(gone, gone))
+    assert cluster.objects == {}
 
 
 def test_placeholder_of_an_object_is_filled_with_the_file_that_an_earlier_step_made() -> None:

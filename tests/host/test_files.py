@@ -4,6 +4,7 @@ import pytest
 
 from garboard.errors import GarboardError
 from garboard.host import read_file, write_file
+from garboard.host.files import read_tail
 
 
 def test_written_file_reads_back_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -48,3 +49,11 @@ def test_unreadable_is_refused_with_its_class(tmp_path: Path, make: object, erro
     with pytest.raises(GarboardError) as caught:
         read_file(tmp_path / "a", limit=64)
     assert caught.value.error_class == error_class
+
+
+def test_tail_is_the_end_of_a_file_and_nothing_where_there_is_none(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("".join(f"line {number}\n" for number in range(20_000)))
+    assert read_tail(log, 2) == ["line 19998", "line 19999"]
+    assert read_tail(tmp_path / "none", 2) == []
+    assert read_tail(tmp_path, 2) == []

@@ -8,7 +8,7 @@ from garboard.host.service_manager import service_manager
 _PROGRAM = """#!/bin/sh
 echo "$(basename "$0") $*" >> LOG
 case "$*" in
-  *kubelet*) echo STATE ;;
+  *kubelet*) echo "STATE" ;;
   *broken*) echo no such service >&2; exit 5 ;;
 esac
 """
@@ -71,3 +71,13 @@ def test_failure_carries_what_the_manager_said(folder: Path) -> None:
 def test_machine_may_have_no_service_manager(folder: Path) -> None:
     install(folder, "started", "rc-service")
     assert service_manager() is None
+
+
+def test_the_end_of_a_service_s_log_is_shown_where_there_is_a_journal(folder: Path) -> None:
+    install(folder, "active", "systemctl")
+    manager = service_manager()
+    assert manager is not None
+    assert manager.log("kubelet", 5) == []
+    install(folder, "first\nsecond\nthird", "journalctl")
+    assert manager.log("kubelet", 2) == ["second", "third"]
+    assert manager.state("nobody") == "unknown"

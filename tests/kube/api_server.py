@@ -33,6 +33,8 @@ class FakeApi:
             return waiting.pop(0)
         if method == "POST":
             return self._store(f"{path}/{body['metadata']['name']}", body, is_new=True)
+        if method == "PATCH" and path in self.objects:
+            return self._store(path, _merged(self.objects[path], body), is_new=False)
         if method == "PUT":
             return self._store(path, body, is_new=False)
         below = [each for name, each in self.objects.items() if name.rpartition("/")[0] == path]
@@ -44,6 +46,15 @@ class FakeApi:
             return 409, b'{"kind": "Status", "reason": "AlreadyExists", "message": "it already exists"}'
         self.objects[path] = body
         return 200, json.dumps(body).encode()
+
+
+def _merged(held: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Merge maps and replace all else, which is what a strategic merge does to lists without a merge key."""
+    new = {
+        key: _merged(held[key], value) if isinstance(value, dict) and isinstance(held.get(key), dict) else value
+        for key, value in patch.items()
+    }
+    return {**held, **new}
 
 
 @contextmanager
@@ -61,7 +72,7 @@ def serving(api: FakeApi, certificates: Certificates) -> Iterator[FakeApi]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_PUT = _answer  # noqa: N815
+        do_GET = do_POST = do_PUT = do_PATCH = _answer  # noqa: N815
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             return

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from garboard.lab.layout import LabFiles, lab_home
+from tests.lab.node_program import garboard_for_nodes
 
 GARBOARD = str(Path(sys.executable).parent / "garboard")
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
@@ -90,10 +91,12 @@ def labs_made() -> Iterator[list[LabUnderTest]]:
 def bare(labs_made: list[LabUnderTest]) -> Bare:
     """Make bare nodes for one test: `bare(workers=1)` is a lab of two, fresh and its own."""
 
-    def make(control_planes: int = 1, workers: int = 0) -> LabUnderTest:
+    def make(control_planes: int = 1, workers: int = 0, version: str = "") -> LabUnderTest:
         lab = LabUnderTest(f"t{RUN}-{len(labs_made)}")
         labs_made.append(lab)
-        lab.lab("up", "--by", "none", "--control-planes", str(control_planes), "--workers", str(workers))
+        release = ("--kubernetes-version", version) if version else ()
+        size = ("--control-planes", str(control_planes), "--workers", str(workers))
+        lab.lab("up", "--by", "none", *size, *release)
         return lab
 
     return make
@@ -116,3 +119,10 @@ def one_node() -> Iterator[LabUnderTest]:
 def ha() -> Iterator[LabUnderTest]:
     """A cluster of three control planes and a worker, shared by the run: tests leave it as they found it."""
     yield from _cluster("ha")
+
+
+@pytest.fixture(scope="session")
+def garboard_in_node() -> Iterator[tuple[str, ...]]:
+    """The command that runs garboard in a node."""
+    with garboard_for_nodes() as command:
+        yield command

@@ -1,12 +1,6 @@
 """A control plane on files that garboard wrote: its static pods, kubelet, certificates and kubeconfigs at work."""
 
-import importlib.util
 import json
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -42,27 +36,6 @@ apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 conntrack: {maxPerCore: 0, min: 0}
 """
-
-
-# What garboard and its dependencies import to write a node's files.
-_PACKAGES = ("garboard", "click", "msgspec", "yaml", "cryptography", "cffi", "_cffi_backend", "pycparser", "hpack")
-
-
-@pytest.fixture
-def garboard_in_node() -> Iterator[tuple[str, ...]]:
-    """The command that runs garboard in a node: a copy where every node looks: /tmp and /var are its own."""
-    folder = Path(tempfile.mkdtemp(prefix="garboard-test-", dir="/opt"))
-    try:
-        for name in _PACKAGES:
-            spec = importlib.util.find_spec(name)
-            if spec is not None and spec.submodule_search_locations:
-                shutil.copytree(spec.submodule_search_locations[0], folder / name)
-            elif spec is not None and spec.origin:
-                shutil.copy(spec.origin, folder)
-        python = str(Path(sys.executable).resolve())
-        yield ("env", f"PYTHONPATH={folder}", python, "-c", "from garboard.cli.main import main; main()")
-    finally:
-        shutil.rmtree(folder)
 
 
 def put(lab: LabUnderTest, node: str, path: str, text: str) -> None:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from garboard.documents import read_yaml
 from garboard.manifests import ConfigField, ControlPlaneNode
-from garboard.manifests.etcd import EtcdMember
 from garboard.manifests.pod import StaticPod
 from garboard.manifests.static_pods import CONTROL_PLANE, control_plane_pod, etcd_pod, flag_source, static_pod_file
 from garboard.model import DEFAULT_VERSION
@@ -32,9 +31,9 @@ def command(pod: StaticPod) -> list[str]:
 
 
 def test_a_joining_member_names_the_members_that_are_there() -> None:
-    members = (EtcdMember("a", "https://192.0.2.1:2380"), EtcdMember("node-1", "https://192.0.2.10:2380"))
+    members = "a=https://192.0.2.1:2380,node-1=https://192.0.2.10:2380"
     found = command(etcd_pod(node(), members))
-    assert "--initial-cluster=a=https://192.0.2.1:2380,node-1=https://192.0.2.10:2380" in found
+    assert f"--initial-cluster={members}" in found
     assert "--initial-cluster-state=existing" in found
     assert not any("initial-cluster-state" in each for each in command(etcd_pod(node())))
 

@@ -89,6 +89,7 @@ class Machine:
         *arguments: str,
         environment: Mapping[str, str] | None = None,
         folders: Iterable[Path] = (),
+        timeout_s: float = 120,
     ) -> subprocess.CompletedProcess[str]:
         """Run a program with this machine around it; no service manager is found unless one was asked for.
 
@@ -96,7 +97,8 @@ class Machine:
         """
         return subprocess.run(
             [*self._around(program, folders), *_assignments(environment), str(program), *arguments],
-            capture_output=True, text=True, timeout=120, check=False, umask=0o022, env={"PATH": os.environ["PATH"]},
+            capture_output=True, text=True, timeout=timeout_s, check=False, umask=0o022,
+            env={"PATH": os.environ["PATH"]},
         )  # fmt: skip
 
     def start(self, program: Path, *arguments: str, log: Path) -> subprocess.Popen[bytes]:

@@ -7,16 +7,20 @@ import pytest
 
 from garboard.phases import flatten
 from garboard.phases.flags import Flag
-from garboard.phases.init import INIT
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS
+from garboard.phases.init.tree import INIT
 from garboard.phases.join import JOIN
 from garboard.phases.join.flags import JOIN_FLAGS
+from garboard.phases.reset import RESET
+from garboard.phases.reset.flags import RESET_FLAGS
 from garboard.phases.workflow import ContextT, Phase
 from tests.parity.kubeadm import Kubeadm
 
 pytestmark = pytest.mark.real
 WORKFLOWS = pytest.mark.parametrize(
-    ("name", "phases", "flags"), [("init", INIT, INIT_FLAGS), ("join", JOIN, JOIN_FLAGS)], ids=["init", "join"]
+    ("name", "phases", "flags"),
+    [("init", INIT, INIT_FLAGS), ("join", JOIN, JOIN_FLAGS), ("reset", RESET, RESET_FLAGS)],
+    ids=["init", "join", "reset"],
 )
 _OF_EVERY_COMMAND = {"help", "rootfs", "v", "vmodule"}
 
@@ -67,7 +71,7 @@ def test_flags_of_the_workflow_are_kubeadms(
     kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, Flag]
 ) -> None:
     theirs = shown_flags(told(kubeadm, name))
-    ours = {each: flag for each, flag in flags.items() if name == "join" or each not in PHASE_ONLY_FLAGS}
+    ours = {each: flag for each, flag in flags.items() if name != "init" or each not in PHASE_ONLY_FLAGS}
     assert sorted(ours) == sorted(theirs)
     assert {each: str(flag.default) for each, flag in ours.items() if flag.default is not None} == {
         each: default for each, default in theirs.items() if default is not None

@@ -121,15 +121,9 @@ def test_untouched_flag_keeps_its_line_when_another_was_put_before_it() -> None:
 def test_json_form_has_every_event_with_its_place() -> None:
     patched = origins(("merge", "metadata: {labels: {tier: b}}\n"))
     data: Any = history_as_json("metadata.labels.tier", patched.history(FieldPath.parse("metadata.labels.tier")))
-    assert data["causedBy"] == "p1.yaml"
-    assert data["origin"] == {
-        "kind": "patch",
-        "file": "p1.yaml",
-        "line": 1,
-        "column": 21,
-        "type": "merge",
-        "document": 1,
-    }
+    place = {"kind": "patch", "file": "p1.yaml", "line": 1, "column": 21, "type": "merge", "document": 1}
+    assert data["origin"] == place
+    assert data["causedBy"] == [{"patch": "p1.yaml", **place, "without": "a"}]
     assert [event["after"] for event in data["events"]] == ["a", "b"]
     json.dumps(data)
 
@@ -140,28 +134,115 @@ def test_element_of_a_list_comes_from_the_patch_that_brought_it() -> None:
     assert told("spec.containers[web]", patch)[1] == "  set by base.yaml:7:5 (base)"
 
 
+def test_field_of_a_new_list_with_an_order_comes_from_the_patch_that_brought_it() -> None:
+    patch = (
+        "strategic",
+        "spec:\n  $setElementOrder/initContainers: [{name: x}]\n  initContainers:\n  - name: x\n    image: i\n",
+    )
+    assert told("spec.initContainers[x].image", patch)[1] == "  set by p1.yaml:5:5 (strategic patch)"
+
+
+def test_word_that_stays_when_its_twin_goes_keeps_its_origin() -> None:
+    twins = ("merge", "metadata: {finalizers: [a, a]}\n")
+    removal = ("json", "- {op: remove, path: /metadata/finalizers/0}\n")
+    assert told("metadata.finalizers[0]", twins, removal) == [
+        'metadata.finalizers[0]: "a"',
+        "  set by p1.yaml:1:25 (merge patch)",
+    ]
+
+
 def test_all_patched_fields_are_listed_without_the_untouched() -> None:
     names = [name for name, _ in origins(("merge", "metadata: {labels: {x: b}}\n")).fields_by(OriginKind.PATCH)]
     assert names == ["metadata.labels.x"]
 
 
-def test_enabler_is_not_named_only_the_writer() -> None:
-    """The documented limit: a patch that creates the map decides whether `$patch: replace` works, and is not named."""
-    maker = ("merge", "metadata: {annotations: {}}\n")
-    writer = ("strategic", 'metadata: {annotations: {$patch: replace, a: "1"}}\n')
-    history = origins(maker, writer).history(FieldPath.parse("metadata.annotations.a"))
-    assert history.cause is not None
-    assert history.cause.source.name == "p2.yaml"
-    assert origins(writer).history(FieldPath.parse("metadata.annotations.a")).events == ()
+def test_taken_away_fields_are_listed_after_those_that_are_there() -> None:
+    removal = ("json", "- {op: remove, path: /spec/containers/0/command/1}\n")
+    patched = origins(("merge", "metadata: {labels: {tier: null, x: b}}\n"), removal)
+    names = [name for name, _ in patched.fields_by(OriginKind.PATCH)]
+    assert names == ["metadata.labels.x", "metadata.labels.tier", "spec.containers[name=web].command[--profiling]"]
 
 
-def test_null_in_a_new_element_stays_only_if_the_list_is_there_and_names_the_writer_alone() -> None:
-    """The other shape of the same limit: the patch that makes the list decides whether the null stays."""
-    field = FieldPath.parse("spec.initContainers[x].image")
+MAKER = ("merge", "metadata: {annotations: {}}\n")
+REPLACER = ("strategic", 'metadata: {annotations: {$patch: replace, a: "1"}}\n')
+
+
+def causes(field: str, *patches: tuple[str, str]) -> list[str]:
+    return [cause.patch.source.name for cause in origins(*patches).history(FieldPath.parse(field)).causes]
+
+
+def test_patch_that_makes_the_map_for_another_to_write_into_is_named_with_what_it_makes() -> None:
+    assert told("metadata.annotations.a", MAKER, REPLACER) == [
+        'metadata.annotations.a: "1"',
+        "  set by p2.yaml:1:43 (strategic patch)",
+        (
+            "  depends on p1.yaml:1:12 (merge patch), which writes metadata.annotations:"
+            " without it this would not be there"
+        ),
+    ]
+    assert told("metadata.annotations.a", REPLACER)[0].endswith("not there")
+
+
+def test_of_two_patches_that_make_the_map_neither_decides() -> None:
+    assert causes("metadata.annotations.a", MAKER, MAKER, REPLACER) == ["p3.yaml"]
+
+
+def test_list_decides_whether_null_in_a_new_element_stays_so_its_maker_is_named() -> None:
+    field = "spec.initContainers[x].image"
     maker = ("merge", "spec: {initContainers: []}\n")
     writer = ("strategic", "spec:\n  initContainers:\n  - name: x\n    image: null\n")
-    history = origins(maker, writer).history(field)
-    assert history.value is None
-    assert history.cause is not None
-    assert history.cause.source.name == "p2.yaml"
-    assert origins(writer).history(field).path is None
+    assert told(field, maker, writer)[0] == f"{field}: null"
+    assert causes(field, maker, writer) == ["p1.yaml", "p2.yaml"]
+    assert told(field, writer)[0].endswith("not there")
+
+
+def test_patch_without_which_another_one_fails_is_named() -> None:
+    first = ("json", "- {op: add, path: /spec/containers/0, value: {name: new, image: x}}\n")
+    second = ("json", "- {op: replace, path: /spec/containers/1/image, value: web:2}\n")
+    assert told("spec.containers[web].image", first, second)[-1] == (
+        "  depends on p1.yaml:1:39 (json patch), which writes spec.containers:"
+        ' without it this would be "web:1", as p2.yaml would fail'
+    )
+
+
+def test_patch_that_shifts_the_element_another_one_means_is_named() -> None:
+    first = ("json", "- {op: add, path: /spec/containers/-, value: {name: new, image: x}}\n")
+    second = ("json", "- {op: remove, path: /spec/containers/0}\n")
+    third = ("json", "- {op: replace, path: /spec/containers/0/image, value: x:2}\n")
+    assert causes("spec.containers[new].image", first, second, third) == ["p1.yaml", "p2.yaml", "p3.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("field", "patches", "named"),
+    [
+        pytest.param("spec.nodeName", ["merge spec: {nodeName: x}"] * 2, [], id="two say the same"),
+        pytest.param("metadata.labels.tier", ["merge metadata: {labels: {tier: a}}"], [], id="the base says the same"),
+        pytest.param(
+            "metadata.labels.tier",
+            ["merge metadata: {labels: null}", "merge metadata: {labels: {tier: a}}"],
+            ["p2.yaml"],
+            id="removed and put back",
+        ),
+        pytest.param(
+            "metadata.labels.tier",
+            ["merge metadata: {labels: null}", "strategic metadata: {labels: {$patch: delete}}"],
+            [],
+            id="two take it away",
+        ),
+        pytest.param(
+            "spec.containers[web].command[--v]",
+            ["strategic spec: {containers: [{name: web, command: [x, --v=3]}]}", "args {v: 5}"],
+            ["p2.yaml"],
+            id="a flag in a list that another one replaced",
+        ),
+        pytest.param(
+            "spec.containers[web].command[--logtostderr]",
+            ["args {logtostderr: true}", "strategic spec: {containers: [{name: web, command: [x]}]}"],
+            ["p2.yaml"],
+            id="a flag that another one took away",
+        ),
+    ],
+)
+def test_exactly_the_patches_that_decide_are_named(field: str, patches: list[str], named: list[str]) -> None:
+    run = [(type_, f"{text}\n") for type_, _, text in (patch.partition(" ") for patch in patches)]
+    assert causes(field, *run) == named

@@ -62,6 +62,23 @@ class MemoryMachine:
         self.files[path] = data
         self.modes.setdefault(path, new_mode)
 
+    def entries(self, path: str) -> tuple[str, ...]:
+        below = (each for each in (*self.files, *self.folders) if each.startswith(f"{path}/"))
+        return tuple(sorted({each[len(path) + 1 :].partition("/")[0] for each in below}))
+
+    def remove(self, path: str) -> None:
+        self.files.pop(path, None)
+
+    def remove_folder(self, path: str) -> None:
+        if not any(each.startswith(f"{path}/") for each in (*self.files, *self.folders)):
+            self.folders.discard(path)
+
+    def empty_folder(self, path: str) -> None:
+        self.files = {name: data for name, data in self.files.items() if not name.startswith(f"{path}/")}
+
+    def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
+        raise AssertionError("nothing is mounted in memory")
+
     def start(self, service: str) -> None:
         assert self.services is not None
         self.services.add(service)

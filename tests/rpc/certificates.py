@@ -14,14 +14,15 @@ class Certificates:
     client_key: Path
 
 
-def make_certificates(folder: Path) -> Certificates:
+def make_certificates(folder: Path, server_name: str = "localhost") -> Certificates:
+    """For `server_name`, localhost and 127.0.0.1."""
     ca, ca_key = folder / "ca.crt", folder / "ca.key"
     new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     _openssl("req", "-x509", *new_key, "-keyout", ca_key, "-out", ca, "-subj", "/CN=test-ca")
     made = []
     for name in ("server", "client"):
         certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
-        names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
+        names = f"subjectAltName=DNS:localhost,DNS:{server_name},IP:127.0.0.1"
         signed_by: list[str | Path] = ["-CA", ca, "-CAkey", ca_key, "-addext", names]
         _openssl("req", "-x509", *new_key, *signed_by, "-keyout", key, "-out", certificate, "-subj", f"/CN={name}")
         made += [certificate, key]

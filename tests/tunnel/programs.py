@@ -79,8 +79,9 @@ class Programs:
         self._logs = 0
 
     def server(
-        self, whose: str, mode: str, front: str, *, port: int | None = None, extra: tuple[str, ...] = ()
-    ) -> Program:
+        self, whose: str, mode: str, front: str, *, port: int | None = None, extra: tuple[str, ...] = (),
+        needs_certificate: bool = True,
+    ) -> Program:  # fmt: skip
         agent_port, health, admin = free_ports(3)
         agent_port = port or agent_port
         keys = self._certificates
@@ -88,16 +89,20 @@ class Programs:
             [*self._program(whose, "server"), f"--mode={mode}", f"--uds-name={front}", "--server-port=0",
              f"--agent-port={agent_port}", "--agent-bind-address=127.0.0.1", f"--health-port={health}",
              "--health-bind-address=127.0.0.1", f"--admin-port={admin}", f"--cluster-cert={keys.server}",
-             f"--cluster-key={keys.server_key}", f"--cluster-ca-cert={keys.ca}", "--logtostderr=true", *extra],
+             f"--cluster-key={keys.server_key}", "--logtostderr=true",
+             *([f"--cluster-ca-cert={keys.ca}"] if needs_certificate else []), *extra],
             health, agent_port,
         )  # fmt: skip
 
-    def agent(self, whose: str, server: Program, *, extra: tuple[str, ...] = ()) -> Program:
+    def agent(
+        self, whose: str, server: Program, *, extra: tuple[str, ...] = (), shows_certificate: bool = True
+    ) -> Program:
         health, admin = free_ports(2)
         keys = self._certificates
         return self._start(
             [*self._program(whose, "agent"), "--proxy-server-host=127.0.0.1", f"--proxy-server-port={server.port}",
-             f"--ca-cert={keys.ca}", f"--agent-cert={keys.client}", f"--agent-key={keys.client_key}",
+             f"--ca-cert={keys.ca}",
+             *([f"--agent-cert={keys.client}", f"--agent-key={keys.client_key}"] if shows_certificate else []),
              "--health-server-host=127.0.0.1", f"--health-server-port={health}", f"--admin-server-port={admin}",
              "--sync-interval=200ms", "--sync-interval-cap=1s", "--probe-interval=200ms", "-v=2", *extra],
             health,

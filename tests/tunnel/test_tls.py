@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from garboard.errors import NotReady
-from garboard.tunnel.server.options import KeyPair
-from garboard.tunnel.server.run import serve
-from garboard.tunnel.tls import ListenerKeys, client_context
-from tests.rpc.certificates import Certificates
-from tests.tunnel.ends import server_options
+from garboard.tunnel.agent.run import run_agent
+from garboard.tunnel.server.run import ProxyServer, serve
+from garboard.tunnel.tls import KeyPair, ListenerKeys, TlsPolicy, client_context
+from tests.rpc.certificates import Certificates, make_certificates
+from tests.tunnel.ends import agent_options, server_options, until
 
 
 async def shown_certificate(certificates: Certificates, port: int) -> bytes | None:
@@ -48,11 +48,45 @@ def test_new_certificate_is_shown_to_the_next_agent(certificates: Certificates, 
     asyncio.run(scenario())
 
 
+def test_authority_that_is_replaced_on_disk_is_trusted_no_more(
+    certificates: Certificates, front: str, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = make_certificates(tmp_path / "other")
+    ca = tmp_path / "agents.crt"
+    shutil.copy(certificates.ca, ca)
+    keys = KeyPair(certificates.server, certificates.server_key, ca)
+    options = replace(server_options(certificates, front, "grpc"), cluster_keys=keys)
+
+    async def joins(shown: Certificates, server: ProxyServer) -> bool:
+        agent = replace(
+            agent_options(certificates, server.agent_port), agent_cert=shown.client, agent_key=shown.client_key
+        )
+        async with run_agent(agent):
+            try:
+                await until(lambda: server.proxy.streams, 0.5)
+            except TimeoutError:
+                return False
+        await until(lambda: not server.proxy.streams)
+        return True
+
+    async def scenario() -> None:
+        async with serve(options) as server:
+            assert await joins(certificates, server)
+            assert not await joins(other, server)
+            shutil.copy(other.ca, ca)
+            assert [keys.refresh() for keys in server.keys] == [True]
+            assert await joins(other, server)
+            assert not await joins(certificates, server)
+
+    asyncio.run(scenario())
+
+
 def test_unusable_files_are_named(certificates: Certificates, tmp_path: Path) -> None:
     with pytest.raises(NotReady, match="is missing"):
-        ListenerKeys(tmp_path / "no.crt", certificates.server_key, None, speaks_h2=True)
+        ListenerKeys(KeyPair(tmp_path / "no.crt", certificates.server_key), TlsPolicy())
     with pytest.raises(NotReady, match="cannot use"):
-        ListenerKeys(certificates.client, certificates.server_key, None, speaks_h2=True)
+        ListenerKeys(KeyPair(certificates.client, certificates.server_key), TlsPolicy())
     (tmp_path / "junk").write_text("junk")
     with pytest.raises(NotReady, match="cannot use"):
         client_context(tmp_path / "junk", None, None)

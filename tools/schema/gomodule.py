@@ -50,6 +50,11 @@ def kubernetes_module(version: str, programs: Path, folder: Path) -> GoModule:
     return GoModule(folder)
 
 
+def kubernetes_source(version: str, folder: Path) -> Path:
+    """Return where the source of k8s.io/kubernetes at `version` is, downloaded if it was not."""
+    return Path(_download(f"k8s.io/kubernetes@{version}", folder)["Dir"])
+
+
 def etcd_module(version: str, programs: Path, folder: Path) -> GoModule:
     """Lay out `programs` against a copy of etcd, to which the one function that shows its flag set is added."""
     release = _download(f"go.etcd.io/etcd/server/v3@{version}", folder)

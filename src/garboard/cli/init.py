@@ -1,5 +1,6 @@
 """`garboard init`: the first control-plane node, as a whole or phase by phase."""
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,20 +8,31 @@ from pathlib import Path
 from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
+from garboard.cli.workflow.exam import NodeExam
+from garboard.cli.workflow.hands import RunSettings
 from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
-from garboard.cli.workflow.running import carry_out, show_objects, show_plan
-from garboard.config import Loaded, Notes, ResolvedVersion, check_mixed_flags, init_from_flags
+from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_objects, show_plan
+from garboard.config import (
+    Loaded,
+    Notes,
+    ResolvedVersion,
+    check_bind_address,
+    check_mixed_flags,
+    ignored_checks,
+    init_from_flags,
+)
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
 from garboard.model import DEFAULT_VERSION
+from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import InitConfiguration
 from garboard.phases import plan_workflow, select
 from garboard.phases.flags import GivenFlags
-from garboard.phases.init import INIT
 from garboard.phases.init.context import ADMIN_CONF, InitContext, observe_init
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
 from garboard.phases.init.skipping import with_disabled_addons
+from garboard.phases.init.tree import INIT
 
 
 def run_init(asked: Asked) -> None:
@@ -28,18 +40,30 @@ def run_init(asked: Asked) -> None:
     check_mixed_flags(asked.flags.given)
     loaded = load_init(asked.flags)
     show_warnings(loaded.warnings)
+    flags = asked.flags
+    ignored = ignored_checks(
+        flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
+    )
+    check_bind_address(loaded.config.local_api_endpoint.advertise_address)
     config, skip = with_disabled_addons(loaded.config, asked.flags.list("skip-phases") or loaded.config.skip_phases)
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(INIT, only=asked.only, skip=() if asked.only else skip)
     machine = NodeMachine(service_manager())
     is_only_shown = any(map(asked.flags.switch, ("print-manifest", "dry-run"))) or config.dry_run
+    if not is_only_shown:
+        refuse_open_run(machine)
     local_server = f"https://{config.local_api_endpoint.host_port}"
     cluster = NodeCluster(machine, asked.flags.text("kubeconfig") or ADMIN_CONF, local_server)
     context, warnings = observe_init(
         replace(loaded, config=config),
         host=node_host(machine),
         machine=machine,
-        patches=node_patches(config.patches_directory, is_strict=asked.flags.switch("strict-patches")),
+        patches=node_patches(
+            config.patches_directory,
+            name=config.node_registration.name,
+            role="control-plane",
+            is_strict=asked.flags.switch("strict-patches"),
+        ),
         kubeconfig_dir=asked.flags.text("kubeconfig-dir") or "/etc/kubernetes",
         now=datetime.now(UTC),
         uploads_certs=asked.flags.switch("upload-certs"),
@@ -47,13 +71,30 @@ def run_init(asked: Asked) -> None:
         cluster=None if is_only_shown else cluster,
     )
     show_warnings(warnings)
+    context = replace(
+        context,
+        certificate_key=config.certificate_key or os.urandom(32).hex(),
+        shows_join_command=any(each.path == "show-join-command" for each in selected),
+        prints_token=not flags.switch("skip-token-print"),
+        prints_certificate_key=not flags.switch("skip-certificate-key-print"),
+        ignored_checks=ignored,
+        exam=NodeExam(machine.manager),
+        is_only_shown=is_only_shown,
+    )
     plan = plan_workflow(selected, context)
     if asked.flags.switch("print-manifest"):
         show_objects(plan)
     elif is_only_shown:
         show_plan(plan, asked.output)
     else:
-        carry_out(plan, machine, cluster)
+        is_made = asked.only is None and isinstance(config.cluster.etcd, LocalEtcd)
+        settings = RunSettings(
+            kubeconfig=cluster.kubeconfig,
+            local_server=local_server,
+            cri_socket=config.node_registration.cri_socket,
+            endpoint=config.cluster.control_plane_endpoint,
+        )
+        carry_out(plan, machine, settings, run_options("init", asked, "made" if is_made else "local"), cluster)
 
 
 def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:

@@ -1,38 +1,104 @@
 """`garboard join`: another node of a cluster, as a whole or phase by phase."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from garboard.cli.config.inputs import open_config, show_warnings
+from garboard.cli.workflow.cluster import KUBELET_CONF
 from garboard.cli.workflow.commands import Asked, Workflow, WorkflowGroup
-from garboard.cli.workflow.node import read_options, with_node_name
-from garboard.cli.workflow.running import carry_out, show_plan
-from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, join_from_flags
+from garboard.cli.workflow.doors import NodeDoors
+from garboard.cli.workflow.exam import NodeExam
+from garboard.cli.workflow.hands import RunSettings
+from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
+from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_plan
+from garboard.cli.workflow.telling import tell
+from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, ignored_checks, join_from_flags
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
 from garboard.model import DEFAULT_VERSION
+from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import JoinConfiguration
-from garboard.phases import plan_workflow, select
-from garboard.phases.join import JOIN
-from garboard.phases.join.context import JoinContext
-from garboard.phases.join.flags import JOIN_FLAGS, ignored_flags, join_from_values
+from garboard.phases import Placed, plan_workflow, select
+from garboard.phases.join import JOIN, WITHOUT_CLUSTER
+from garboard.phases.join.context import JoinContext, observe_join
+from garboard.phases.join.finding import find_cluster
+from garboard.phases.join.flags import ADMIN_CONF, JOIN_FLAGS, ignored_flags, join_from_values
 
 
 def run_join(asked: Asked) -> None:
-    """Plan what was asked for, and print the plan or carry it out."""
+    """Find the cluster, plan what was asked for, and print the plan or carry it out."""
     check_mixed_flags(asked.flags.given)
     loaded = _load(asked)
     if ignored := ignored_flags(asked.flags):
         show_warnings([f"without --control-plane these are ignored: {', '.join(f'--{name}' for name in ignored)}"])
     show_warnings(loaded.warnings)
     skip = asked.flags.list("skip-phases") or loaded.config.skip_phases
+    # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(JOIN, only=asked.only, skip=() if asked.only else skip)
-    plan = plan_workflow(selected, JoinContext(config=loaded.config))
-    if asked.flags.switch("dry-run") or loaded.config.dry_run:
+    machine = NodeMachine(service_manager())
+    is_only_shown = asked.flags.switch("dry-run") or loaded.config.dry_run
+    if not is_only_shown:
+        refuse_open_run(machine)
+    context = _observe(loaded.config, machine, selected, is_strict=asked.flags.switch("strict-patches"))
+    node = replace(
+        context.node,
+        exam=NodeExam(machine.manager),
+        ignored_checks=ignored_checks(
+            asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
+        ),
+        is_only_shown=is_only_shown,
+    )
+    plan = plan_workflow(selected, replace(context, node=node, is_whole=asked.only is None))
+    if is_only_shown:
         show_plan(plan, asked.output)
     else:
-        carry_out(plan, NodeMachine(service_manager()))
+        carry_out(plan, machine, _settings(context), run_options("join", asked, "elsewhere"))
+
+
+def _observe(
+    config: JoinConfiguration, machine: NodeMachine, selected: Sequence[Placed[JoinContext]], *, is_strict: bool
+) -> JoinContext:
+    cluster, discovered = None, None
+    if any(each.path not in WITHOUT_CLUSTER for each in selected):
+        discovered, cluster = find_cluster(
+            config,
+            NodeDoors(machine, tell),
+            MachineFacts(),
+            downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
+        )
+    return observe_join(
+        config,
+        host=node_host(machine),
+        machine=machine,
+        patches=node_patches(
+            config.patches_directory,
+            name=config.node_registration.name,
+            role="control-plane" if config.control_plane else "worker",
+            is_strict=is_strict,
+        ),
+        now=datetime.now(UTC),
+        cluster=cluster,
+        discovered=discovered,
+    )
+
+
+def _settings(context: JoinContext) -> RunSettings:
+    node, socket = context.node.config, context.config.node_registration.cri_socket
+    if context.config.control_plane is None:
+        # A worker has no administrator's kubeconfig: what it may know of the cluster, its kubelet may.
+        return RunSettings(kubeconfig=KUBELET_CONF, cri_socket=socket)
+    return RunSettings(
+        kubeconfig=ADMIN_CONF,
+        local_server=f"https://{node.local_api_endpoint.host_port}",
+        cri_socket=socket,
+        endpoint=node.cluster.control_plane_endpoint,
+        certificates_dir=node.cluster.certificates_dir,
+        etcd_data_dir=node.cluster.etcd.data_dir if isinstance(node.cluster.etcd, LocalEtcd) else "",
+        changes_members="yes",
+    )
 
 
 def _load(asked: Asked) -> Loaded[JoinConfiguration]:
@@ -40,7 +106,10 @@ def _load(asked: Asked) -> Loaded[JoinConfiguration]:
     if path := asked.flags.text("config"):
         loaded = open_config(Path(path), options, ResolvedVersion(str(DEFAULT_VERSION))).join()
     else:
-        loaded = join_from_flags(join_from_values(asked.flags, asked.argument), MachineFacts(), options)
+        # A single phase on a machine that is half a control plane finds the cluster by its own administrator's file.
+        has_admin = asked.only is not None and MachineFacts().has_file(ADMIN_CONF)
+        join = join_from_values(asked.flags, asked.argument, has_admin=has_admin)
+        loaded = join_from_flags(join, MachineFacts(), options)
     return replace(loaded, config=with_node_name(loaded.config, asked.flags))
 
 

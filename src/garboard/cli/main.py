@@ -3,15 +3,23 @@
 import io
 import os
 import sys
+import traceback
+from contextlib import AbstractContextManager, nullcontext
 
 import click
 
+from garboard.cli.global_flags import TRACES_FROM, GlobalFlags, take_global_flags
 from garboard.cli.lazy import LazyCommand, LazyGroup
 from garboard.errors import GarboardError
 
 COMMANDS = {
     "init": LazyCommand("garboard.cli.init:init", "Set up the first control-plane node, or run a phase of it."),
     "join": LazyCommand("garboard.cli.join:join", "Add this machine to a cluster, or run a phase of it."),
+    "token": LazyCommand("garboard.cli.token:token", "Make, show and delete the tokens with which nodes join."),
+    "status": LazyCommand("garboard.cli.status:status", "Show the run on this node that was cut short."),
+    "resume": LazyCommand("garboard.cli.resume:resume", "Carry a run that was cut short to its end."),
+    "undo": LazyCommand("garboard.cli.undo:undo", "Take back what a run that was cut short has done."),
+    "reset": LazyCommand("garboard.cli.reset:reset", "Remove what init or join made on this machine."),
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
     "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
     "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),
@@ -30,7 +38,11 @@ COMMANDS = {
     epilog="Example: garboard patch diff -f kube-apiserver.yaml --target kube-apiserver --patches ./patches",
 )
 def garboard() -> None:
-    """A Kubernetes cluster lifecycle toolkit."""
+    """A Kubernetes cluster lifecycle toolkit.
+
+    The commands that kubeadm has too take its global flags anywhere on the line: --rootfs DIR looks every path up below
+    DIR, and -v 5 shows where an error comes from.
+    """
 
 
 def main() -> None:
@@ -53,12 +65,17 @@ def run(arguments: list[str]) -> int:
     if sys.stdout is None:  # what Python makes of a standard output that is closed
         report("unwritable", "cannot write: standard output is closed", "redirect it to a file, or to /dev/null")
         return 1
+    flags = GlobalFlags()
     try:
-        # Without standalone mode click returns what ctx.exit() was given, or the command's own return value.
-        outcome = garboard.main(arguments, prog_name="garboard", standalone_mode=False)
+        flags, words = take_global_flags(arguments)
+        with _root(flags.rootfs):
+            # Without standalone mode click returns what ctx.exit() was given, or the command's own return value.
+            outcome = garboard.main(words, prog_name="garboard", standalone_mode=False)
         sys.stdout.flush()
     except GarboardError as error:
         report(error.error_class, error.message, error.hint)
+        if flags.verbosity >= TRACES_FROM:
+            traceback.print_exc()
         return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stderr.write(error.format_message() + "\n")
@@ -80,6 +97,15 @@ def run(arguments: list[str]) -> int:
         report("unwritable", f"cannot write the output: {error.strerror or error}", "check the free space")
         return 1
     return outcome if isinstance(outcome, int) else 0
+
+
+def _root(folder: str) -> AbstractContextManager[None]:
+    """Return what leads all paths below the folder; without one nothing is imported for it."""
+    if not folder:
+        return nullcontext()
+    from garboard.host.root import inside
+
+    return inside(folder)
 
 
 def _drop_output() -> None:

@@ -11,8 +11,9 @@ from garboard.config.load import ConfigFile, Loaded, init_from_flags, join_from_
 from garboard.config.printing import cluster_text, configuration_text
 from garboard.config.problems import InvalidConfiguration, Notes, Problem
 from garboard.config.reading import ReadOptions
+from garboard.config.running import check_bind_address, ignored_checks
 from garboard.config.sources import ConfigSource
-from garboard.config.stored import load_stored_cluster
+from garboard.config.stored import load_stored_cluster, load_stored_kubelet
 from garboard.config.versions import ResolvedVersion, resolve_version
 from garboard.config.whole_file import check_file, migrated_text
 
@@ -29,13 +30,16 @@ __all__ = [
     "Problem",
     "ReadOptions",
     "ResolvedVersion",
+    "check_bind_address",
     "check_file",
     "check_mixed_flags",
     "cluster_text",
     "configuration_text",
+    "ignored_checks",
     "init_from_flags",
     "join_from_flags",
     "load_stored_cluster",
+    "load_stored_kubelet",
     "migrated_text",
     "parse_feature_gates",
     "reset_from_flags",

@@ -11,7 +11,7 @@ from garboard.config.host_facts import HostFacts
 from garboard.config.members import Members
 from garboard.config.node_documents import init_from_document, join_from_document, reset_from_document
 from garboard.config.problems import InvalidConfiguration, Notes, Problem
-from garboard.config.reading import V1BETA3, ReadOptions, in_current_shape, verify, warn_ignored
+from garboard.config.reading import V1BETA3, ReadOptions, check_json, in_current_shape, verify, warn_ignored
 from garboard.config.sources import ConfigDocument, ConfigSource, read_documents
 from garboard.config.upgrade_document import upgrade_from_document
 from garboard.config.v1beta3 import control_plane_timeout
@@ -34,6 +34,7 @@ from garboard.model.upgrade import UpgradeConfiguration
 ConfigT = TypeVar("ConfigT")
 Config_co = TypeVar("Config_co", covariant=True)
 Tree = dict[str, Json]
+_INIT_KINDS = ("InitConfiguration", "ClusterConfiguration")
 _COMPONENT_GROUPS = {api.partition("/")[0]: api for api in COMPONENT_KINDS.values()}
 
 
@@ -136,11 +137,13 @@ class ConfigFile:
         trees = {}
         for document in sorted(self.documents, key=lambda document: str(document.gvk)):
             kind = document.gvk.kind
-            tree = verify(document, self.version.facts, self.options, notes)
-            if kind in ("InitConfiguration", "ClusterConfiguration"):
+            is_init, is_component = kind in _INIT_KINDS, document.gvk.group in _COMPONENT_GROUPS
+            tree = verify(document, self.version.facts, self.options, notes, is_used=is_init or is_component)
+            if is_init:
                 trees[kind] = in_current_shape(document, tree)
-            elif document.gvk.group in _COMPONENT_GROUPS:
+            elif is_component:
                 _check_component_version(document)
+                check_json(document)
                 trees[kind] = {} if tree is None else _without_type(tree)
             else:
                 warn_ignored(document, notes)

@@ -8,7 +8,7 @@ from garboard.config.problems import InvalidConfiguration, Notes
 from garboard.config.sources import KUBEADM_GROUP, ConfigDocument, GroupVersionKind
 from garboard.config.strict import decode_strictly
 from garboard.config.v1beta3 import cluster_to_v1beta4, node_to_v1beta4
-from garboard.documents import Json
+from garboard.documents import Json, read_json
 from garboard.errors import BadDocument
 from garboard.model.minors import MINORS, MinorFacts
 from garboard.schema import StructType, load_schema, suggest
@@ -101,8 +101,13 @@ def type_of(gvk: GroupVersionKind, facts: MinorFacts, options: ReadOptions) -> S
     return next((type_ for type_ in found if type_ is not None), None)
 
 
-def verify(document: ConfigDocument, facts: MinorFacts, options: ReadOptions, notes: Notes) -> dict[str, Json] | None:
-    """Check one document and decode it; a kind that is unknown gives nothing, and a warning or an error."""
+def verify(
+    document: ConfigDocument, facts: MinorFacts, options: ReadOptions, notes: Notes, *, is_used: bool = True
+) -> dict[str, Json] | None:
+    """Check one document and decode it; a kind that is unknown gives nothing, and a warning or an error.
+
+    One that is not used is only warned about, whatever is wrong in it.
+    """
     check_supported(document, facts, options, notes)
     type_ = type_of(document.gvk, facts, options)
     if type_ is None:
@@ -111,11 +116,32 @@ def verify(document: ConfigDocument, facts: MinorFacts, options: ReadOptions, no
             raise InvalidConfiguration(document.source.file, [message])
         notes.warn(message)
         return None
-    return decode_strictly(document, type_, notes, is_fatal=options.is_strict)
+    try:
+        return decode_strictly(document, type_, notes, is_fatal=options.is_strict)
+    except InvalidConfiguration as error:
+        if is_used or options.is_strict:
+            raise
+        notes.warn("; ".join(error.problems))
+        return None
+
+
+def check_json(document: ConfigDocument) -> None:
+    """Refuse a document that begins like JSON and is YAML's flow style, which kubeadm takes for broken JSON."""
+    source = document.source
+    if not source.text.lstrip().startswith("{"):
+        return
+    try:
+        read_json(source.text, source=source.file, line=source.line)
+    except BadDocument as error:
+        raise BadDocument(
+            f"couldn't get version/kind; json parse error: {error.message}",
+            hint="a document that begins with { must be JSON: put its names into quotes, or write it over lines",
+        ) from error
 
 
 def in_current_shape(document: ConfigDocument, tree: dict[str, Json] | None) -> dict[str, Json]:
     """Convert a decoded kubeadm document to the shape of v1beta4; it must be of an API version that is known."""
+    check_json(document)
     if tree is None:
         gvk = document.gvk
         raise BadDocument(f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}"')

@@ -8,6 +8,8 @@ from garboard.model import DEFAULT_VERSION, KubernetesVersion
 from garboard.model.minors import MinorFacts, facts_of
 
 _RELEASE = re.compile(r"v?((?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5}))([-\w.+]*)", re.ASCII)
+_SUFFIX = re.compile(r"(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?")
+_ZERO_LED = re.compile("0[0-9]+")
 _LABEL = re.compile(r"(?:latest|stable)+(?:-([1-9])(?:\.([1-9][0-9]?))?)?")
 _PREFIXED = re.compile(r"(?:(release|ci)/)?([-\w.+]+)", re.ASCII)
 
@@ -39,6 +41,7 @@ def resolve_version(text: str) -> ResolvedVersion:
     is_ci, name = found[1] == "ci", found[2]
     release = _RELEASE.fullmatch(name)
     if release is not None:
+        _check_suffix(f"v{release[1]}{release[2]}", release[2])
         return ResolvedVersion(f"v{release[1]}{release[2]}", is_ci)
     label = _LABEL.fullmatch(name)
     if label is None:
@@ -49,3 +52,22 @@ def resolve_version(text: str) -> ResolvedVersion:
     if label[2] is None:
         return ResolvedVersion(str(DEFAULT_VERSION), is_ci)
     return ResolvedVersion(str(facts_of(KubernetesVersion(int(label[1]), int(label[2]))).reference), is_ci)
+
+
+def _check_suffix(version: str, suffix: str) -> None:
+    """Refuse what follows the three numbers unless it is a pre-release or build as semantic versioning has them."""
+    found = _SUFFIX.fullmatch(suffix)
+    zero_led = [part for part in (found[1] or "").split(".") if _ZERO_LED.fullmatch(part)] if found else []
+    if digits := re.match("[0-9]+", suffix):  # the last number begins with a zero
+        reason = f'illegal zero-prefixed version component "0{digits[0]}" in "{version}"'
+    elif suffix.startswith("."):
+        reason = f'illegal version string "{version}"'
+    elif found is None:
+        reason = f'could not parse pre-release/metadata ({suffix}) in version "{version}"'
+    elif zero_led:
+        reason = f'illegal zero-prefixed version component "{zero_led[0]}" in "{version}"'
+    else:
+        return
+    raise InvalidValue(
+        f'couldn\'t parse Kubernetes version "{version}": {reason}', hint=f"write it as {DEFAULT_VERSION}"
+    )

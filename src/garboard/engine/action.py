@@ -8,6 +8,14 @@ from garboard.documents import Json
 ServiceVerb: TypeAlias = Literal["start", "stop", "restart"]
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A placeholder in a file: what an earlier step found out, such as the members of etcd, stands there in the end."""
+
+    placeholder: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeFolder:
     """A folder with its parents; those that are missing get `mode`."""
@@ -25,6 +33,39 @@ class WriteFile:
     mode: int
     folder_mode: int = 0o755
     is_secret: bool = False
+    outcomes: tuple[Outcome, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveFile:
+    """A file or a link that shall no longer be there; one that has gone already is no failure."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveFolder:
+    """A folder that shall no longer be there, if nothing is left in it."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyFolder:
+    """All that is below a folder goes, and the folder itself stays; what is mounted there is not descended into."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmount:
+    """What is mounted below a path is unmounted, the last first; what is mounted at the path itself stays.
+
+    `flags` are those of umount(2) by name, such as MNT_DETACH.
+    """
+
+    path: str
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +107,23 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """A placeholder in an object: the base64 of a file that an earlier step makes stands there in the end."""
+    """A placeholder in an object: the base64 of a file that an earlier step makes stands there in the end.
+
+    With a `key` the file is sealed with it first; one that is not needed and not there leaves nothing in its place.
+    """
 
     placeholder: str
     path: str
+    key: bytes = field(default=b"", repr=False)
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutObject:
     """An object of the API server as it shall be; `namespace` is empty for one of the whole cluster.
 
-    One that exists is replaced, or with `keeps_other_data` only gets the keys of `data` that are given here.
+    One that exists is replaced, or with `keeps_other_data` only gets the keys of `data` that are given here. An owner
+    that it names without a `uid` is there by then, and gives its own.
     """
 
     api_version: str
@@ -90,12 +137,145 @@ class PutObject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PatchObject:
+    """A strategic merge patch of an object that is there by then.
+
+    `united` are paths of lists that the API server would replace: what is in them and not in the patch is kept.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    content: Json = field(repr=False)
+    united: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteObject:
+    """An object that shall no longer be there; one that has gone already is no failure."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlService:
-    """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on."""
+    """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on.
+
+    `fills` are the folders and files that a service which starts will write to, and `registers` is the Node that it
+    will make of this machine, if there is none yet: whoever undoes the start has to take both away.
+    """
 
     service: str
     verb: ServiceVerb
     is_needed: bool = True
+    fills: tuple[str, ...] = ()
+    registers: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullImage:
+    """An image that the container runtime shall have; `is_always` pulls it even if it has it.
+
+    Those of `beside` are pulled at the same time. If it is not `is_needed`, a failure is told and the plan goes on.
+    """
+
+    image: str
+    is_always: bool = False
+    beside: tuple[str, ...] = ()
+    is_needed: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveSandboxes:
+    """The pod sandboxes of this node, stopped and removed with their containers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddMember:
+    """A learner of etcd. The members there are then, as `--initial-cluster` wants them, is its outcome `outcome`."""
+
+    name: str
+    peer_url: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromoteMember:
+    """A learner that shall vote, once it has caught up."""
+
+    peer_url: str
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveMember:
+    """A member that etcd shall forget, known by its peer URL; one that has gone already is no failure."""
+
+    peer_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeTurn:
+    """A Lease that only one node holds at a time: the others wait, and are told for whom.
+
+    `peer_url` is that of the member that the holder adds: it is kept with the Lease, and a learner of it is removed by
+    whoever has the turn after a holder that died.
+    """
+
+    name: str
+    namespace: str
+    holder: str
+    timeout_s: float
+    peer_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTurn:
+    """The Lease is for the next one."""
+
+    name: str
+    namespace: str
+    holder: str
+
+
+class Gate(Protocol):
+    """A condition to wait for, for the one who looks to understand; it holds no secret."""
+
+    @property
+    def name(self) -> str:
+        """What is waited for, in words: it ends the sentence "wait for …"."""
+        ...
+
+    @property
+    def timeout_s(self) -> float: ...
+
+    def describe(self) -> dict[str, Json]:
+        """Say what will be looked at."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitGate:
+    """Wait until a gate is open; if it does not open in time, the failure carries the evidence."""
+
+    gate: Gate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """Something for the one who runs the plan to read and keep, such as the next command to type.
+
+    It may hold secrets, so a plan shows only what it is about. Each of `pins` stands for the fingerprints of the
+    certificates in a file, by which others know them.
+    """
+
+    about: str
+    text: str = field(repr=False)
+    pins: tuple[Filling, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,4 +285,20 @@ class Unsupported:
     what: str
 
 
-Action: TypeAlias = MakeFolder | WriteFile | ChangeOwner | Issue | PutObject | ControlService | Unsupported
+FileAction: TypeAlias = MakeFolder | WriteFile | RemoveFile | RemoveFolder | EmptyFolder | Unmount | ChangeOwner
+ObjectAction: TypeAlias = PutObject | PatchObject | DeleteObject
+MemberAction: TypeAlias = AddMember | PromoteMember | RemoveMember
+RuntimeAction: TypeAlias = PullImage | RemoveSandboxes
+TurnAction: TypeAlias = TakeTurn | EndTurn
+Action: TypeAlias = (
+    FileAction
+    | Issue
+    | ObjectAction
+    | ControlService
+    | RuntimeAction
+    | MemberAction
+    | TurnAction
+    | AwaitGate
+    | Tell
+    | Unsupported
+)

@@ -1,24 +1,51 @@
 """Carrying a plan out: every action by its interpreter, in order, with somebody told before and after each step."""
 
 import base64
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from garboard.documents import Json
 from garboard.engine.action import (
+    Action,
+    AddMember,
+    AwaitGate,
     ChangeOwner,
     ControlService,
+    DeleteObject,
+    EmptyFolder,
+    EndTurn,
+    FileAction,
+    Filling,
     Issue,
-    IssueRequest,
     MakeFolder,
+    MemberAction,
+    PatchObject,
+    PromoteMember,
+    PullImage,
     PutObject,
+    RemoveFile,
+    RemoveFolder,
+    RemoveMember,
+    RemoveSandboxes,
+    TakeTurn,
+    Tell,
+    Unmount,
     Unsupported,
     WriteFile,
 )
-from garboard.engine.plan import Plan, Step
+from garboard.engine.before import Before, digest_of, temporaries
+from garboard.engine.hands import Hands
+from garboard.engine.plan import Plan, Step, written_by
+from garboard.engine.runs import NO_PROGRESS, Progress
 from garboard.engine.show import step_title
-from garboard.errors import GarboardError
+from garboard.errors import ClusterUnreachable, GarboardError
+
+# What the API server is asked for: doing it twice is doing it once.
+_REPEATABLE = (PutObject, PatchObject, DeleteObject, EndTurn)
+_PAUSE_S = 1.0
 
 
 class PlanRefused(GarboardError):
@@ -27,50 +54,16 @@ class PlanRefused(GarboardError):
     default_class = "unsupported"
 
 
-class FileWriter(Protocol):
-    def read(self, path: str) -> bytes | None:
-        """Return a file's content, or None where there is no file."""
-        ...
-
-    def make_folder(self, path: str, *, mode: int) -> None:
-        """Make a folder; `mode` is for all that have to be made on the way."""
-        ...
-
-    def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
-        """Replace a file in one move; one that exists keeps its mode."""
-        ...
-
-    def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
-        """Give a file away with that mode; without one, a folder and all below it."""
-        ...
-
-
-class Issuer(Protocol):
-    def issue(self, request: IssueRequest) -> Mapping[str, bytes]:
-        """Make what is asked for; return the content of every file that was announced, by path."""
-        ...
-
-
-class ServiceControl(Protocol):
-    def start(self, service: str) -> None: ...
-
-    def stop(self, service: str) -> None: ...
-
-    def restart(self, service: str) -> None: ...
-
-
-class ObjectWriter(Protocol):
-    def put(self, action: PutObject) -> None:
-        """Create the object, or bring the existing one to what is asked for."""
-        ...
-
-
 class Recorder(Protocol):
     """Who keeps account of a run; it is asked to remember a step before the step begins."""
 
     def begin(self, index: int, step: Step) -> None: ...
 
-    def end(self, index: int, step: Step) -> None: ...
+    def learned(self, index: int, facts: Mapping[str, str]) -> None:
+        """Take note of what came up in the middle of a step, in case it does not come to its end."""
+        ...
+
+    def end(self, index: int, step: Step, outcomes: Mapping[str, str]) -> None: ...
 
 
 class NoRecord:
@@ -79,47 +72,101 @@ class NoRecord:
     def begin(self, index: int, step: Step) -> None:
         return
 
-    def end(self, index: int, step: Step) -> None:
+    def learned(self, index: int, facts: Mapping[str, str]) -> None:
+        return
+
+    def end(self, index: int, step: Step, outcomes: Mapping[str, str]) -> None:
         return
 
 
 NO_RECORD = NoRecord()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
-    """The interpreters that there are; a plan that needs one of the others is refused before it begins."""
-
-    files: FileWriter
-    issuer: Issuer | None = None
-    services: ServiceControl | None = None
-    objects: ObjectWriter | None = None
-
-
 def _silent(_line: str, /) -> None:
     return
 
 
+@contextmanager
+def _unguarded(_step: Step) -> Iterator[None]:
+    yield
+
+
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """Does the steps of a plan. `report` is told one line for each, and every failure that does not stop the plan."""
+    """Does the steps of a plan. `report` is told one line for each, and every failure that does not stop the plan.
+
+    `around` holds each step: who wants to stop between two steps, or to know how long they take, stands there.
+    `patience_s` is how long objects and turns are tried again while the cluster cannot be reached.
+    """
 
     hands: Hands
     report: Callable[[str], None] = _silent
     recorder: Recorder = NO_RECORD
+    around: Callable[[Step], AbstractContextManager[None]] = _unguarded
+    patience_s: float = 0.0
 
-    def execute(self, plan: Plan) -> None:
-        """Do every step; the first failure ends it, and says in which phase."""
+    def execute(self, plan: Plan, progress: Progress = NO_PROGRESS) -> None:
+        """Do every step that is not finished; the first failure ends it, and says in which phase."""
         self.refuse(plan)
+        outcomes: dict[str, str] = {}
         for index, step in enumerate(plan.steps):
-            self.report(f"[{step.phase}] {step_title(step)}")
-            self.recorder.begin(index, step)
-            self._do(step)
-            self.recorder.end(index, step)
+            if index in progress.finished and not has_lapsed(index, plan, progress):
+                outcomes.update(progress.finished[index])
+                continue
+            with self.around(step):
+                self.report(f"[{step.phase}] {step_title(step)}")
+                self.recorder.begin(index, step)
+                made = self._take_up(index, step, outcomes, progress)
+                self.recorder.end(index, step, made)
+                outcomes.update(made)
+
+    def _take_up(self, index: int, step: Step, outcomes: Mapping[str, str], progress: Progress) -> Mapping[str, str]:
+        """Do a step, unless it had begun before and is already so; return what it found out."""
+        if index in progress.begun:
+            self._sweep(step.action, progress.begun[index])
+            if self._is_so(step.action, outcomes, progress.facts.get(index, {})):
+                return {}
+        return self._do_patiently(index, step, outcomes)
+
+    def _do_patiently(self, index: int, step: Step, outcomes: Mapping[str, str]) -> Mapping[str, str]:
+        give_up_at = time.monotonic() + self.patience_s
+        while True:
+            try:
+                return self._do(index, step, outcomes)
+            except ClusterUnreachable as error:
+                if not isinstance(step.action, _REPEATABLE) or time.monotonic() >= give_up_at:
+                    raise
+                self.report(f"[{step.phase}] trying again: {error.message}")
+                time.sleep(_PAUSE_S)
+
+    def _sweep(self, action: Action, before: Before) -> None:
+        """Remove what a killed write left beside its file."""
+        for path in written_by(action):
+            for each in temporaries(path, self.hands.files):
+                if each not in before.temporaries:
+                    self.hands.files.remove(each)
+
+    def _is_so(self, action: Action, outcomes: Mapping[str, str], facts: Mapping[str, str]) -> bool:
+        """Say whether a step that was cut short has done its work. What is not known here is harmless to repeat."""
+        files = self.hands.files
+        match action:
+            case WriteFile():
+                return files.read(action.path) == _with_outcomes(action, outcomes)
+            case Issue():
+                # Exactly the bytes that were issued, all of them: a key never stands beside another's certificate.
+                found = {file.path: files.read(file.path) for file in action.files}
+                digests = {path: digest_of(data) for path, data in found.items() if data is not None}
+                return bool(facts) and digests == facts
+            case ControlService(verb="start"):
+                return self.hands.services is not None and self.hands.services.is_active(action.service)
+            case _:
+                return False
 
     def refuse(self, plan: Plan) -> None:
         """Raise if the plan holds anything that cannot be done here."""
-        missing = dict.fromkeys((step.phase, found) for step in plan.steps if (found := self._missing(step)))
+        missing = dict.fromkeys(
+            (step.phase, found) for step in plan.steps if (found := self.hands.missing(step.action))
+        )
         if missing:
             told = "; ".join(f"{phase}: {what}" for phase, what in missing)
             skips = ",".join(dict.fromkeys(phase for phase, _ in missing))
@@ -128,52 +175,111 @@ class Executor:
                 hint=f"nothing was changed; run other phases alone, or leave these out with --skip-phases {skips}",
             )
 
-    def _missing(self, step: Step) -> str | None:
-        match step.action:
-            case Unsupported():
-                return step.action.what
-            case Issue() if self.hands.issuer is None:
-                return "issuing certificates"
-            case ControlService() if self.hands.services is None:
-                return "controlling services"
-            case PutObject() if self.hands.objects is None:
-                return "putting objects into the cluster"
-            case _:
-                return None
-
-    def _do(self, step: Step) -> None:
+    def _do(self, index: int, step: Step, outcomes: Mapping[str, str]) -> Mapping[str, str]:
         action, hands = step.action, self.hands
         match action:
-            case MakeFolder():
-                hands.files.make_folder(action.path, mode=action.mode)
-            case WriteFile():
-                hands.files.write(action.path, action.content, new_mode=action.mode, folder_mode=action.folder_mode)
-            case ChangeOwner():
-                hands.files.change_owner(action.path, uid=action.uid, gid=action.gid, mode=action.mode)
             case Issue():
-                self._issue(action)
+                self._issue(index, action)
             case PutObject():
                 assert hands.objects is not None
                 hands.objects.put(self._filled(action))
+            case PatchObject():
+                assert hands.objects is not None
+                hands.objects.patch(action)
+            case DeleteObject():
+                assert hands.objects is not None
+                hands.objects.delete(action)
             case ControlService():
                 self._control(step.phase, action)
+            case AddMember() | PromoteMember() | RemoveMember():
+                return self._change_members(action)
+            case PullImage():
+                assert hands.runtime is not None
+                hands.runtime.pull(action)
+            case RemoveSandboxes():
+                assert hands.runtime is not None
+                hands.runtime.remove_sandboxes()
+            case TakeTurn():
+                assert hands.turns is not None
+                hands.turns.take(action)
+            case EndTurn():
+                assert hands.turns is not None
+                hands.turns.end(action)
+            case AwaitGate():
+                assert hands.watcher is not None
+                hands.watcher.wait(action.gate)
+            case Tell():
+                assert hands.narrator is not None
+                hands.narrator.tell(action)
             case Unsupported():
                 raise AssertionError("refused before the first step")
+            case _:
+                self._change_files(action, outcomes)
+        return {}
+
+    def _change_files(self, action: FileAction, outcomes: Mapping[str, str]) -> None:
+        files = self.hands.files
+        match action:
+            case MakeFolder():
+                files.make_folder(action.path, mode=action.mode)
+            case WriteFile():
+                content = _with_outcomes(action, outcomes)
+                files.write(action.path, content, new_mode=action.mode, folder_mode=action.folder_mode)
+            case RemoveFile():
+                files.remove(action.path)
+            case RemoveFolder():
+                files.remove_folder(action.path)
+            case EmptyFolder():
+                files.empty_folder(action.path)
+            case Unmount():
+                files.unmount(action.path, flags=action.flags)
+            case ChangeOwner():
+                files.change_owner(action.path, uid=action.uid, gid=action.gid, mode=action.mode)
+
+    def _change_members(self, action: MemberAction) -> Mapping[str, str]:
+        members = self.hands.members
+        assert members is not None
+        match action:
+            case AddMember():
+                return {action.outcome: members.add(action)}
+            case PromoteMember():
+                members.promote(action)
+            case RemoveMember():
+                members.remove(action)
+        return {}
 
     def _filled(self, action: PutObject) -> PutObject:
         content = action.content
         for each in action.fillings:
-            data = self.hands.files.read(each.path)
-            if data is None:
-                raise PlanRefused(f"{each.path} has gone, and {action.kind} {action.name} needs it")
+            data = self._filling(each, action)
             content = _replaced(content, each.placeholder, base64.b64encode(data).decode())
         return replace(action, content=content, fillings=())
 
-    def _issue(self, action: Issue) -> None:
+    def _filling(self, filling: Filling, action: PutObject) -> bytes:
+        data = self.hands.files.read(filling.path)
+        if data is None:
+            if not filling.is_needed:
+                return b""
+            raise PlanRefused(f"{filling.path} has gone, and {action.kind} {action.name} needs it")
+        if not filling.key:
+            return data
+        assert self.hands.sealer is not None
+        return self.hands.sealer.seal(data, filling.key)
+
+    def _issue(self, index: int, action: Issue) -> None:
         assert self.hands.issuer is not None
         contents = self.hands.issuer.issue(action.request)
-        for file in action.files:
-            self.hands.files.write(file.path, contents[file.path], new_mode=file.mode, folder_mode=action.folder_mode)
+        self.recorder.learned(index, {file.path: digest_of(contents[file.path]) for file in action.files})
+        files, made = self.hands.files, list[str]()
+        try:
+            for file in action.files:
+                made += [file.path] if files.read(file.path) is None else []
+                files.write(file.path, contents[file.path], new_mode=file.mode, folder_mode=action.folder_mode)
+        except GarboardError:
+            # A key without its certificate is of no use, and would be in the way of the next attempt.
+            for path in made:
+                files.remove(path)
+            raise
 
     def _control(self, phase: str, action: ControlService) -> None:
         services = self.hands.services
@@ -185,6 +291,32 @@ class Executor:
             if action.is_needed:
                 raise
             self.report(f"[{phase}] warning: cannot {action.verb} the service {action.service}: {error.message}")
+
+
+def has_lapsed(index: int, plan: Plan, progress: Progress) -> bool:
+    """Say whether a finished step may have come to nothing since: it is then repeated, which is harmless.
+
+    A turn is held by a process that has gone, until it was passed on; and a learner may be removed by whoever comes
+    next, until it votes.
+    """
+    action = plan.steps[index].action
+    later = [number for number in range(index + 1, len(plan.steps)) if number in progress.finished]
+    match action:
+        case TakeTurn():
+            ends = (plan.steps[number].action for number in later)
+            return not any(isinstance(each, EndTurn) and each.name == action.name for each in ends)
+        case AddMember():
+            ends = (plan.steps[number].action for number in later)
+            return not any(isinstance(each, PromoteMember) and each.peer_url == action.peer_url for each in ends)
+        case _:
+            return False
+
+
+def _with_outcomes(action: WriteFile, outcomes: Mapping[str, str]) -> bytes:
+    content = action.content
+    for each in action.outcomes:
+        content = content.replace(each.placeholder.encode(), outcomes[each.name].encode())
+    return content
 
 
 def _replaced(content: Json, placeholder: str, text: str) -> Json:

@@ -37,12 +37,17 @@ class Plan:
         return tuple(note for note in self.notes if note.is_warning)
 
 
+def written_by(action: Action) -> tuple[str, ...]:
+    """Return the files that an action writes."""
+    match action:
+        case WriteFile():
+            return (action.path,)
+        case Issue():
+            return tuple(file.path for file in action.files)
+        case _:
+            return ()
+
+
 def paths_written(steps: Iterable[Step]) -> frozenset[str]:
     """Return every file that will be there once the steps have been done."""
-    found: set[str] = set()
-    for step in steps:
-        if isinstance(step.action, WriteFile):
-            found.add(step.action.path)
-        elif isinstance(step.action, Issue):
-            found |= {file.path for file in step.action.files}
-    return frozenset(found)
+    return frozenset(path for step in steps for path in written_by(step.action))

@@ -6,17 +6,43 @@ import json
 from garboard.documents import Json, write_yaml
 from garboard.engine.action import (
     Action,
+    AddMember,
+    AwaitGate,
     ChangeOwner,
     ControlService,
+    DeleteObject,
+    EmptyFolder,
+    EndTurn,
     Issue,
     MakeFolder,
+    PatchObject,
+    PromoteMember,
+    PullImage,
     PutObject,
+    RemoveFile,
+    RemoveFolder,
+    RemoveMember,
+    RemoveSandboxes,
+    TakeTurn,
+    Tell,
+    Unmount,
     Unsupported,
     WriteFile,
 )
 from garboard.engine.plan import Plan, Step
 
 _INDENT = "    "
+_KINDS: dict[type[Action], str] = {
+    RemoveFile: "remove-file",
+    RemoveFolder: "remove-folder",
+    EmptyFolder: "empty-folder",
+    PatchObject: "patch-object",
+    DeleteObject: "delete-object",
+    PromoteMember: "promote-member",
+    RemoveMember: "remove-member",
+    TakeTurn: "take-turn",
+    EndTurn: "end-turn",
+}
 
 
 def plan_as_json(plan: Plan) -> Json:
@@ -54,10 +80,59 @@ def _action_document(action: Action) -> dict[str, Json]:
                 "name": action.name,
                 **_object_content(action),
             }
+        case PatchObject() | DeleteObject():
+            return _change_document(action)
         case ControlService():
-            return {"type": f"{action.verb}-service", "service": action.service}
+            return {"type": f"{action.verb}-service", "service": action.service, **_traces(action)}
+        case Unmount():
+            flags: dict[str, Json] = {"flags": [*action.flags]} if action.flags else {}
+            return {"type": "unmount", "path": action.path, **flags}
+        case RemoveFile() | RemoveFolder() | EmptyFolder():
+            return {"type": _KINDS[type(action)], "path": action.path}
+        case PullImage():
+            beside: dict[str, Json] = {"beside": [*action.beside]} if action.beside else {}
+            return {"type": "pull-image", "image": action.image, **beside, "always": action.is_always}
+        case AddMember():
+            return {
+                "type": "add-member",
+                "name": action.name,
+                "peerURL": action.peer_url,
+                "placeholder": action.outcome,
+            }
+        case PromoteMember() | RemoveMember():
+            return {"type": _KINDS[type(action)], "peerURL": action.peer_url}
+        case TakeTurn() | EndTurn():
+            place = {"namespace": action.namespace, "name": action.name, "holder": action.holder}
+            return {"type": _KINDS[type(action)], **place}
+        case AwaitGate():
+            gate = action.gate
+            return {"type": "wait", "for": gate.name, "timeoutSeconds": gate.timeout_s, "looksAt": gate.describe()}
+        case RemoveSandboxes():
+            return {"type": "remove-sandboxes"}
+        case Tell():
+            return {"type": "tell", "about": action.about}
         case Unsupported():
             return {"type": "unsupported", "what": action.what}
+
+
+def _change_document(action: PatchObject | DeleteObject) -> dict[str, Json]:
+    patch: dict[str, Json] = {}
+    if isinstance(action, PatchObject):
+        united: list[Json] = ["/".join(path) for path in action.united]
+        patch = {"patch": action.content, **({"united": united} if united else {})}
+    return {
+        "type": _KINDS[type(action)],
+        "apiVersion": action.api_version,
+        "kind": action.kind,
+        "namespace": action.namespace,
+        "name": action.name,
+        **patch,
+    }
+
+
+def _traces(action: ControlService) -> dict[str, Json]:
+    fills: dict[str, Json] = {"fills": [*action.fills]} if action.fills else {}
+    return {**fills, "registers": action.registers} if action.registers else fills
 
 
 def _content(data: bytes, *, is_secret: bool) -> dict[str, Json]:
@@ -88,11 +163,32 @@ def step_title(step: Step) -> str:
             return f"give {action.path} to {action.uid}:{action.gid}{mode}"
         case Issue():
             return f"issue {action.name}"
-        case PutObject():
+        case PutObject() | PatchObject() | DeleteObject():
             place = f"{action.namespace}/{action.name}" if action.namespace else action.name
-            return f"put {action.kind} {place}"
+            verb = "put" if isinstance(action, PutObject) else _KINDS[type(action)].partition("-")[0]
+            return f"{verb} {action.kind} {place}"
         case ControlService():
             return f"{action.verb} service {action.service}"
+        case Unmount():
+            return f"unmount what is below {action.path}"
+        case RemoveFile() | RemoveFolder() | EmptyFolder():
+            return f"{_KINDS[type(action)].partition('-')[0]} {action.path}"
+        case PullImage():
+            return f"pull {', '.join((action.image, *action.beside))}"
+        case AddMember():
+            return f"add etcd member {action.name} as a learner ({action.peer_url})"
+        case PromoteMember() | RemoveMember():
+            return f"{_KINDS[type(action)].partition('-')[0]} etcd member {action.peer_url}"
+        case TakeTurn():
+            return f"take a turn with Lease {action.namespace}/{action.name}"
+        case EndTurn():
+            return f"pass Lease {action.namespace}/{action.name} on"
+        case AwaitGate():
+            return f"wait for {action.gate.name} (at most {action.gate.timeout_s:.0f} s)"
+        case RemoveSandboxes():
+            return "remove pod sandboxes"
+        case Tell():
+            return f"show {action.about}"
         case Unsupported():
             return f"not built yet: {action.what}"
 
@@ -117,6 +213,10 @@ def _details(action: Action) -> list[str]:
         case Issue():
             request = write_yaml(action.request.describe()).splitlines()
             return [*request, *(f"-> {file.path} ({_mode(file.mode)}): {file.holds}" for file in action.files)]
+        case PatchObject():
+            return write_yaml(action.content).splitlines()
+        case AwaitGate():
+            return write_yaml(action.gate.describe()).splitlines()
         case _:
             return []
 

@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import islice
 from pathlib import Path
 
+from garboard.host.root import at
 from garboard.model.node import KNOWN_CRI_SOCKETS
 
 _ROUTES_V4 = Path("/proc/net/route")
@@ -45,7 +46,11 @@ class MachineFacts:
         return _global_address(addresses, _LOOPBACK, 4) or _global_address(addresses, _LOOPBACK, 6)
 
     def cri_sockets(self) -> Sequence[str]:
-        return tuple(url for url in KNOWN_CRI_SOCKETS if _is_listening(url.removeprefix("unix://")))
+        return tuple(filter(self.has_listener, KNOWN_CRI_SOCKETS))
+
+    def has_listener(self, url: str) -> bool:
+        """Say whether somebody answers at a unix socket."""
+        return _is_listening(str(at(url.removeprefix("unix://"))))
 
     def new_token(self) -> str:
         letters = "".join(islice(_random_letters(), 22))
@@ -53,7 +58,7 @@ class MachineFacts:
 
     def has_file(self, path: str) -> bool:
         try:
-            return bool(path) and Path(path).exists()
+            return bool(path) and at(path).exists()
         except ValueError:  # a name with a NUL byte
             return False
 

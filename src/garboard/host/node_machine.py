@@ -2,8 +2,18 @@
 
 from pathlib import Path
 
-from garboard.host.files import change_owner, file_owner, is_folder, make_folder, read_if_there, write_file
+from garboard.host.files import (
+    change_owner,
+    file_owner,
+    folder_entries,
+    is_folder,
+    make_folder,
+    paths_below,
+    read_if_there,
+    write_file,
+)
 from garboard.host.folder import HostFolder
+from garboard.host.removal import empty_folder, remove_empty_folder, remove_file, unmount_below
 from garboard.host.service_manager import ServiceManager
 
 
@@ -33,11 +43,30 @@ class NodeMachine:
         """Return user, group and mode of a file, or None where there is no file."""
         return file_owner(path)
 
+    def entries(self, path: str) -> tuple[str, ...]:
+        """Return the names in a folder, sorted; none where there is no folder."""
+        return folder_entries(path)
+
+    def paths_below(self, path: str) -> tuple[str, ...]:
+        return paths_below(path)
+
     def change_owner(self, path: str, *, uid: int, gid: int, mode: int | None) -> None:
         change_owner(path, uid=uid, gid=gid, mode=mode)
 
     def make_folder(self, path: str, *, mode: int) -> None:
         make_folder(path, mode=mode)
+
+    def remove(self, path: str) -> None:
+        remove_file(path)
+
+    def remove_folder(self, path: str) -> None:
+        remove_empty_folder(path)
+
+    def empty_folder(self, path: str) -> None:
+        empty_folder(path)
+
+    def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
+        unmount_below(path, flags)
 
     def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
         """Replace a file in one move; new ones get `new_mode`, their folders `folder_mode`, others keep their own."""

@@ -4,18 +4,32 @@ It satisfies the Protocols of the executor (`put`) and of the phases that look a
 objects there should be is decided there; here are the connection, the paths and the errors in words.
 """
 
-from garboard.kube.access import Access, read_access
+from garboard.kube.access import Access, anonymous_access, in_cluster_access, read_access
 from garboard.kube.client import KubeClient
-from garboard.kube.errors import Forbidden, ObjectConflict, ObjectExists, ObjectInvalid, ObjectMissing, RequestRefused
+from garboard.kube.errors import (
+    Forbidden,
+    ObjectConflict,
+    ObjectExists,
+    ObjectInvalid,
+    ObjectMissing,
+    RequestRefused,
+    Unauthenticated,
+)
+from garboard.kube.turns import LeaseTurns, TurnFailed
 
 __all__ = [
     "Access",
     "Forbidden",
     "KubeClient",
+    "LeaseTurns",
     "ObjectConflict",
     "ObjectExists",
     "ObjectInvalid",
     "ObjectMissing",
     "RequestRefused",
+    "TurnFailed",
+    "Unauthenticated",
+    "anonymous_access",
+    "in_cluster_access",
     "read_access",
 ]

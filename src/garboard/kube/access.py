@@ -1,12 +1,14 @@
 """What a kubeconfig grants: where the API server is, whom it trusts, and who we are to it."""
 
-import os
+import posixpath
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from garboard.errors import BadDocument
 from garboard.pki.kubeconfig import CurrentContext, ReadFile, read_kubeconfig
+from garboard.pki.tls import client_context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,22 +26,7 @@ class Access:
 
     def tls(self) -> ssl.SSLContext:
         """Return how connections are made; only the kubeconfig's own authorities are trusted, if it names any."""
-        context = ssl.create_default_context(cadata=self.ca.decode("ascii", "replace") or None)
-        if self.is_unverified:
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if self.credential:
-            _load_credential(context, self.credential)
-        return context
-
-
-def _load_credential(context: ssl.SSLContext, pem: bytes) -> None:
-    # The ssl module takes certificates from files only; one in memory keeps the key off every disk.
-    file = os.memfd_create("credential")
-    try:
-        os.write(file, pem)
-        context.load_cert_chain(f"/proc/self/fd/{file}")
-    finally:
-        os.close(file)
+        return client_context(self.ca, self.credential, is_unverified=self.is_unverified)
 
 
 def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None = None) -> Access:
@@ -49,6 +36,31 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
     """
     current = read_kubeconfig(data, source)
     address = server or current.server
+    host, port, prefix = _split(address, source)
+    access = Access(
+        server=address,
+        host=host,
+        port=port,
+        prefix=prefix,
+        ca=current.content(current.cluster, "certificate-authority", read),
+        credential=_credential(current, read),
+        token=_token(current, read),
+        is_unverified=current.cluster.get("insecure-skip-tls-verify") is True,
+    )
+    _try(access, source)
+    return access
+
+
+def anonymous_access(server: str, ca: bytes, *, is_unverified: bool = False) -> Access:
+    """Return what nobody in particular may do at a server; without `ca` the system's authorities are trusted."""
+    host, port, prefix = _split(server, "the API server's endpoint")
+    access = Access(server=server, host=host, port=port, prefix=prefix, ca=ca, is_unverified=is_unverified)
+    _try(access, server)
+    return access
+
+
+def _split(address: str, source: str) -> tuple[str, int, str]:
+    """Return host, port and path of an API server."""
     url = urlsplit(address)
     try:
         port = url.port or 443
@@ -56,25 +68,46 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
         port = 0
     if url.scheme != "https" or not url.hostname or not port:
         raise _bad(source, f"its server {address!r} is not an https:// address")
-    token = (current.user or {}).get("token")
-    access = Access(
-        server=address,
-        host=url.hostname,
-        port=port,
-        prefix=url.path.rstrip("/"),
-        ca=current.content(current.cluster, "certificate-authority", read),
-        credential=_credential(current, read),
-        token=token if isinstance(token, str) else "",
-        is_unverified=current.cluster.get("insecure-skip-tls-verify") is True,
+    return url.hostname, port, url.path.rstrip("/")
+
+
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def in_cluster_access(environment: Mapping[str, str], read: ReadFile) -> Access:
+    """Return what a pod's service account grants, as client-go finds it."""
+    host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
+    token, ca = read(f"{SERVICE_ACCOUNT}/token"), read(f"{SERVICE_ACCOUNT}/ca.crt")
+    if not host or not port.isdigit() or token is None or ca is None:
+        raise BadDocument(
+            "this is no pod with a service account, so there is no way to the API server",
+            hint="name a kubeconfig with --kubeconfig",
+            error_class="bad-kubeconfig",
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return Access(
+        server=f"https://{shown}:{port}",
+        host=host,
+        port=int(port),
+        ca=ca,
+        token=token.decode("ascii", "replace").strip(),
     )
-    _try(access, source)
-    return access
 
 
 def _credential(current: CurrentContext, read: ReadFile) -> bytes:
     user = current.user or {}
     parts = [current.content(user, key, read) for key in ("client-certificate", "client-key")]
     return b"\n".join(parts) if all(parts) else b""
+
+
+def _token(current: CurrentContext, read: ReadFile) -> str:
+    """Return the user's token; a file that is named for it goes first, as in client-go."""
+    user = current.user or {}
+    path, held = user.get("tokenFile"), user.get("token")
+    content = read(posixpath.join(posixpath.dirname(current.source), path)) if path and isinstance(path, str) else None
+    if content is not None:
+        return content.decode("ascii", "replace").strip()
+    return held if isinstance(held, str) else ""
 
 
 def _try(access: Access, source: str) -> None:

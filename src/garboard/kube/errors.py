@@ -11,6 +11,7 @@ from garboard.errors import ClusterUnreachable, GarboardError
 class RequestRefused(GarboardError):
     """The API server answered, with a failure; the message is its own."""
 
+    http_status = 0
     default_class = "api-failed"
     default_hint: ClassVar[str] = "look at the log of kube-apiserver"
 
@@ -20,6 +21,12 @@ class Forbidden(RequestRefused):
 
     default_class = "forbidden"
     default_hint = "name the kubeconfig of a user who may, such as super-admin.conf, with --kubeconfig"
+
+
+class Unauthenticated(Forbidden):
+    """The API server does not know who asks: a token that ended, a certificate of somebody else's."""
+
+    default_class = "unauthenticated"
 
 
 class ObjectMissing(RequestRefused):
@@ -51,7 +58,7 @@ class ObjectInvalid(RequestRefused):
 
 
 _BY_REASON: dict[str, type[RequestRefused]] = {
-    "Unauthorized": Forbidden,
+    "Unauthorized": Unauthenticated,
     "Forbidden": Forbidden,
     "NotFound": ObjectMissing,
     "AlreadyExists": ObjectExists,
@@ -74,8 +81,17 @@ def refusal(what: str, code: int, status: Json) -> RequestRefused:
     fields = status if isinstance(status, dict) and status.get("kind") == "Status" else {}
     reason = str(fields.get("reason") or _BY_CODE.get(code, ""))
     kind = _BY_REASON.get(reason, RequestRefused)
-    return kind(f"{what}: {fields.get('message') or f'HTTP status {code}'}", hint=kind.default_hint)
+    error = kind(f"{what}: {fields.get('message') or f'HTTP status {code}'}", hint=kind.default_hint)
+    error.http_status = code
+    return error
 
+
+# OpenSSL's numbers for a certificate whose time has not come, or is over.
+_NOT_YET_VALID, _EXPIRED = 9, 10
+_CLOCKS = {
+    _NOT_YET_VALID: "has a certificate that is not valid yet by this machine's clock",
+    _EXPIRED: "has a certificate that has expired by this machine's clock",
+}
 
 # The first that fits is taken: error type, what happened, hint.
 _CASES: tuple[tuple[type[OSError], str, str], ...] = (
@@ -98,10 +114,21 @@ _CASES: tuple[tuple[type[OSError], str, str], ...] = (
 
 def unreachable(server: str, error: Exception) -> ClusterUnreachable:
     """Return the error for a server that gave no answer."""
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _CLOCKS:
+        return ClusterUnreachable(
+            f"the API server at {server} {_CLOCKS[error.verify_code]}",
+            hint="compare `date -u` here and there; if the clocks are right, renew: garboard certs renew all",
+            error_class="clock-skew",
+        )
     for kind, text, hint in _CASES:
         if isinstance(error, kind):
+            is_untrusted = isinstance(error, ssl.SSLCertVerificationError)
             detail = f" ({error.verify_message})" if isinstance(error, ssl.SSLCertVerificationError) else ""
-            return ClusterUnreachable(f"the API server at {server} {text}{detail}", hint=hint)
+            return ClusterUnreachable(
+                f"the API server at {server} {text}{detail}",
+                hint=hint,
+                error_class="untrusted" if is_untrusted else None,
+            )
     return ClusterUnreachable(
         f"the API server at {server} gave no answer: {error}", hint="check the server in the kubeconfig"
     )

@@ -19,16 +19,26 @@ class Resource:
         place = f"/namespaces/{quote(namespace, safe='')}" if self.is_namespaced else ""
         return f"{self.root}{place}/{self.plural}"
 
+    @property
+    def everywhere(self) -> str:
+        """The path of all objects of the kind, of every namespace."""
+        return f"{self.root}/{self.plural}"
+
     def object(self, namespace: str, name: str) -> str:
         return f"{self.collection(namespace)}/{quote(name, safe='')}"
 
 
 _CORE, _APPS, _RBAC = "/api/v1", "/apis/apps/v1", "/apis/rbac.authorization.k8s.io/v1"
+_CERTIFICATES, _COORDINATION = "/apis/certificates.k8s.io/v1", "/apis/coordination.k8s.io/v1"
 _RESOURCES = {
     "ConfigMap": Resource(_CORE, "configmaps"),
     "Secret": Resource(_CORE, "secrets"),
     "ServiceAccount": Resource(_CORE, "serviceaccounts"),
     "Service": Resource(_CORE, "services"),
+    "Node": Resource(_CORE, "nodes", is_namespaced=False),
+    "Pod": Resource(_CORE, "pods"),
+    "Lease": Resource(_COORDINATION, "leases"),
+    "CertificateSigningRequest": Resource(_CERTIFICATES, "certificatesigningrequests", is_namespaced=False),
     "Deployment": Resource(_APPS, "deployments"),
     "DaemonSet": Resource(_APPS, "daemonsets"),
     "Role": Resource(_RBAC, "roles"),

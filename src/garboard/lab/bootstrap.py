@@ -1,4 +1,4 @@
-"""Making a cluster of running nodes with the real kubeadm."""
+"""Making a cluster of running nodes, with the real kubeadm or with garboard: both take the same commands."""
 
 import json
 import secrets
@@ -23,7 +23,7 @@ from garboard.lab.kubeadm import (
 from garboard.lab.layout import LabFiles
 from garboard.lab.machine import Machine
 from garboard.lab.readiness import LISTED, missing_for_ready
-from garboard.lab.topology import API_PORT, ENDPOINT_NAME, Lab, Node
+from garboard.lab.topology import API_PORT, ENDPOINT_NAME, Bootstrap, Lab, Node
 
 READY_WITHIN_S = 240.0
 POLL_EVERY_S = 0.5
@@ -39,8 +39,8 @@ def new_secrets() -> ClusterSecrets:
 
 
 @dataclass(frozen=True, slots=True)
-class KubeadmBootstrap:
-    """Runs kubeadm in the nodes; `enter` turns a command into one that runs inside a node."""
+class ClusterBootstrap:
+    """Runs kubeadm or garboard in the nodes; `enter` turns a command into one that runs inside a node."""
 
     machine: Machine
     files: LabFiles
@@ -55,8 +55,8 @@ class KubeadmBootstrap:
         """Bring up the first control plane, join the others one after the other and the workers beside them."""
         shared = new_secrets()
         first, *others = self.lab.control_planes
-        with measured(timings, f"kubeadm init {first.name}"):
-            self._kubeadm(first, "init", init_documents(self.lab, first, shared, self.needs, self.yours))
+        with measured(timings, f"{self.tool} init {first.name}"):
+            self._run(first, "init", init_documents(self.lab, first, shared, self.needs, self.yours))
         self.write_kubeconfig(first, port)
         with ThreadPoolExecutor() as pool:
             workers = [pool.submit(self._timed_join, node, shared, timings) for node in self.lab.workers]
@@ -68,21 +68,21 @@ class KubeadmBootstrap:
             self.wait_until_ready()
 
     def _timed_join(self, node: Node, shared: ClusterSecrets, timings: dict[str, float]) -> None:
-        with measured(timings, f"kubeadm join {node.name}"):
+        with measured(timings, f"{self.tool} join {node.name}"):
             self.join(node, shared)
 
     def join(self, node: Node, shared: ClusterSecrets) -> None:
         """Join one node with the discovery file made from the administrator's kubeconfig."""
         self.place(node, DISCOVERY, self._discovery().encode())
-        self._kubeadm(node, "join", join_documents(self.lab, node, shared, self.yours))
+        self._run(node, "join", join_documents(self.lab, node, shared, self.yours))
 
     def fresh_secrets(self) -> ClusterSecrets:
         """Put a new token and newly encrypted certificates into a running cluster, for a node that joins later."""
         shared = new_secrets()
         first = self._any_control_plane()
-        self.machine.run(self.enter(first, ["kubeadm", "token", "create", shared.token, "--ttl", "1h"]))
+        self.machine.run(self.enter(first, [self.tool, "token", "create", shared.token, "--ttl", "1h"]))
         upload = [
-            "kubeadm",
+            self.tool,
             "init",
             "phase",
             "upload-certs",
@@ -104,21 +104,26 @@ class KubeadmBootstrap:
         script = 'mkdir -p "$(dirname "$1")" && umask 077 && cat >"$1"'
         self.machine.run(self.enter(node, ["sh", "-c", script, "place", path]), stdin=data)
 
-    def _kubeadm(self, node: Node, action: str, documents: str) -> None:
+    @property
+    def tool(self) -> str:
+        """The command that makes the cluster; bare nodes are joined by kubeadm, if somebody made a cluster of them."""
+        return "garboard" if self.lab.bootstrap is Bootstrap.GARBOARD else "kubeadm"
+
+    def _run(self, node: Node, action: str, documents: str) -> None:
         path = f"{NODE_FOLDER}/{action}.yaml"
         self.place(node, path, documents.encode())
-        command = ["kubeadm", action, "--config", path]
+        command = [self.tool, action, "--config", path]
         if action == "init":
             command += ["--upload-certs", "--skip-token-print", "--skip-certificate-key-print"]
         seen: set[str] = set()
 
         def progress(line: str) -> None:
-            phase = line[1:].partition("]")[0] if line.startswith("[") else ""
+            phase = line[1:].partition("]")[0].partition("/")[0] if line.startswith("[") else ""
             if phase and phase not in seen:
                 seen.add(phase)
-                self.report(f"{node.name}: kubeadm {action}: {phase}")
+                self.report(f"{node.name}: {self.tool} {action}: {phase}")
 
-        self.machine.stream(self.enter(node, command), progress, shown=f"kubeadm {action} on {node.name}")
+        self.machine.stream(self.enter(node, command), progress, shown=f"{self.tool} {action} on {node.name}")
 
     def write_kubeconfig(self, first: Node, port: int) -> None:
         """Write the administrator's kubeconfig for use on the machine, through the loopback forward."""

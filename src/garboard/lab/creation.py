@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from garboard.errors import BadUsage, GarboardError
-from garboard.lab.bootstrap import KubeadmBootstrap, measured
+from garboard.lab.bootstrap import ClusterBootstrap, measured
 from garboard.lab.control import SupervisorGone, ask
 from garboard.lab.kubeadm import PATCHES, Documents, Needs, check_documents
 from garboard.lab.labs import Labs
@@ -35,11 +35,6 @@ class Order:
 
 def up(labs: Labs, order: Order) -> Record:
     """Make the lab and return its record once the cluster is ready; a failure leaves nothing but the logs."""
-    if order.lab.bootstrap is Bootstrap.GARBOARD:
-        raise BadUsage(
-            "`--by garboard` needs `garboard init` and `garboard join`, which this release does not have yet",
-            hint="use --by kubeadm, or --by none for bare nodes",
-        )
     began, timings = time.monotonic(), dict[str, float]()
     nodes = len(order.lab.nodes) + sum(len(each.lab.nodes) for each in labs.running())
     preflight = Preflight(labs.machine, labs.home, nodes)
@@ -64,7 +59,7 @@ def _raise(
     labs: Labs, order: Order, record: Record, content: NodeContent, needs: Needs, timings: dict[str, float]
 ) -> Record:
     """Start the supervisor and the nodes and make a cluster of them."""
-    is_cluster = order.lab.bootstrap is Bootstrap.KUBEADM
+    is_cluster = order.lab.bootstrap is not Bootstrap.NONE
     labs.report("starting the lab's supervisor")
     with measured(timings, "supervisor"):
         record = _start_supervisor(labs, record)
@@ -144,7 +139,7 @@ def _start_nodes(labs: Labs, lab: Lab, content: NodeContent) -> None:
         list(pool.map(start, lab.nodes))
 
 
-def place_patches(labs: Labs, bootstrap: KubeadmBootstrap, node: Node) -> None:
+def place_patches(labs: Labs, bootstrap: ClusterBootstrap, node: Node) -> None:
     """Copy the lab's patches into a node."""
     for path in sorted(bootstrap.files.patches.iterdir()):
         bootstrap.place(node, f"{PATCHES}/{path.name}", labs.machine.read_file(path))

@@ -8,7 +8,7 @@ from pathlib import Path
 from garboard.documents import Json
 from garboard.errors import GarboardError
 from garboard.lab.binaries import CLUSTER_PROGRAMS, Binaries
-from garboard.lab.bootstrap import KubeadmBootstrap
+from garboard.lab.bootstrap import ClusterBootstrap
 from garboard.lab.cgroups import LabGroups, parse_hierarchies
 from garboard.lab.control import ask
 from garboard.lab.entering import enter_command
@@ -105,8 +105,8 @@ class Labs:
         found = (image for version in versions for image in release_images(self.binaries, self.machine, version))
         return list({image.name: image for image in found}.values())
 
-    def bootstrap(self, record: Record, needs: Needs, yours: Documents) -> KubeadmBootstrap:
-        return KubeadmBootstrap(
+    def bootstrap(self, record: Record, needs: Needs, yours: Documents) -> ClusterBootstrap:
+        return ClusterBootstrap(
             machine=self.machine,
             files=self.files(record.lab.name),
             lab=record.lab,

@@ -31,7 +31,7 @@ def add_node(labs: Labs, name: str, role: Role, version: KubernetesVersion | Non
         labs.start_node(lab, node)
         labs.report(f"{node.name}: runs")
         _tell_names(labs, lab)
-        if lab.bootstrap is Bootstrap.KUBEADM:
+        if lab.bootstrap is not Bootstrap.NONE:
             _join(labs, record, node)
     except BaseException:
         _forget(labs, record, node)

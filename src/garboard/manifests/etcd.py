@@ -1,7 +1,6 @@
 """The etcd static pod of a node that runs its own member."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from garboard.manifests.arguments import Argument, merged_arguments
 from garboard.manifests.environment import extra_variables, merged_variables
@@ -39,23 +38,15 @@ _FIXED_FLAGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EtcdMember:
-    """A member of an existing cluster; one that has not started yet has no name but its id in hexadecimal."""
-
-    name: str
-    peer_url: str
-
-
-def etcd(node: ControlPlaneNode, local: LocalEtcd, members: Sequence[EtcdMember] = ()) -> Component:
-    """Describe the member of this node; `members` are all of the cluster that it joins, itself included."""
+def etcd(node: ControlPlaneNode, local: LocalEtcd, initial_cluster: str = "") -> Component:
+    """Describe the member of this node; `initial_cluster` names all of the cluster that it joins, itself included."""
     certificates = same_path("etcd-certs", f"{node.cluster.certificates_dir}/etcd", read_only=False)
     data = same_path("etcd-data", local.data_dir, read_only=False)
     return Component(
         name=NAME,
         image=etcd_image(node.cluster),
         image_source=etcd_image_source(node.cluster, local),
-        arguments=merged_arguments(_defaults(node, local, members), local.extra_args, _FIELD / "extraArgs"),
+        arguments=merged_arguments(_defaults(node, local, initial_cluster), local.extra_args, _FIELD / "extraArgs"),
         mounts=(Mount(data, _FIELD / "dataDir"), Mount(certificates, cluster_field("certificatesDir"))),
         variables=merged_variables(extra_variables(local.extra_envs, _FIELD / "extraEnvs", node.cluster.release)),
         requests={"cpu": "100m", "memory": "100Mi"},
@@ -65,7 +56,7 @@ def etcd(node: ControlPlaneNode, local: LocalEtcd, members: Sequence[EtcdMember]
     )
 
 
-def _defaults(node: ControlPlaneNode, local: LocalEtcd, members: Sequence[EtcdMember]) -> Iterator[Argument]:
+def _defaults(node: ControlPlaneNode, local: LocalEtcd, initial_cluster: str) -> Iterator[Argument]:
     address = node.endpoint.advertise_address
     client, peer = _url(address, CLIENT_PORT), _url(address, PEER_PORT)
     yield Argument("name", node.name, node.name_field)
@@ -75,8 +66,8 @@ def _defaults(node: ControlPlaneNode, local: LocalEtcd, members: Sequence[EtcdMe
     yield Argument("listen-metrics-urls", f"http://{join_host_port(node.loopback, ETCD_METRICS_PORT)}")
     yield Argument("listen-peer-urls", peer, node.address_field)
     yield Argument("initial-advertise-peer-urls", peer, node.address_field)
-    if members:
-        yield Argument("initial-cluster", ",".join(f"{each.name}={each.peer_url}" for each in members), _MEMBERS)
+    if initial_cluster:
+        yield Argument("initial-cluster", initial_cluster, _MEMBERS)
         yield Argument("initial-cluster-state", "existing", _MEMBERS)
     else:
         yield Argument("initial-cluster", f"{node.name}={peer}", node.name_field)

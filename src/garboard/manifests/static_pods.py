@@ -1,14 +1,13 @@
 """The static pods of a control-plane node, as documents and as files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from garboard.documents import marshal_yaml
 from garboard.manifests import api_server, etcd, manager_and_scheduler
-from garboard.manifests.etcd import EtcdMember
 from garboard.manifests.files import RenderedFile
 from garboard.manifests.node import ControlPlaneNode
 from garboard.manifests.patching import Patcher, unpatched
-from garboard.manifests.paths import MANIFESTS_DIR
+from garboard.manifests.paths import manifest_path
 from garboard.manifests.pod import Component, StaticPod, static_pod
 from garboard.manifests.rootless import run_as_user
 from garboard.manifests.sources import Source
@@ -27,16 +26,16 @@ def control_plane_pod(name: str, node: ControlPlaneNode) -> StaticPod:
     return _finished(CONTROL_PLANE[name](node), node)
 
 
-def etcd_pod(node: ControlPlaneNode, members: Sequence[EtcdMember] = ()) -> StaticPod:
-    """Render the node's own etcd, before patches; `members` are those of the cluster that it joins, itself included."""
+def etcd_pod(node: ControlPlaneNode, initial_cluster: str = "") -> StaticPod:
+    """Render the node's own etcd, before patches; `initial_cluster` names the members of the cluster that it joins."""
     local = node.cluster.etcd
     assert isinstance(local, LocalEtcd), "an external etcd is somebody else's"
-    return _finished(etcd.etcd(node, local, members), node)
+    return _finished(etcd.etcd(node, local, initial_cluster), node)
 
 
 def static_pod_file(pod: StaticPod, patcher: Patcher = unpatched) -> RenderedFile:
     """Return the manifest as a file, patched; the pod's document is taken over."""
-    path = f"{MANIFESTS_DIR}/{pod.name}.yaml"
+    path = manifest_path(pod.name)
     return RenderedFile(path, marshal_yaml(patcher(pod.name, pod.document), source=path).encode(), 0o600)
 
 

@@ -74,7 +74,7 @@ def parse_host_port(text: str) -> tuple[str, str]:
     return host, port
 
 
-def join_host_port(host: str, port: int) -> str:
+def join_host_port(host: str, port: int | str) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

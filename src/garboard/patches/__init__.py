@@ -27,7 +27,8 @@ from garboard.patches.lint_report import count_errors, findings_as_json, finding
 from garboard.patches.lint_tree import lint_tree, unreadable
 from garboard.patches.numbers import as_decoded
 from garboard.patches.objects import Entry, ObjectPatches, read_patch_set, unmatched
-from garboard.patches.origin import Base, Event, History, Origin, OriginKind, Origins, TextBase
+from garboard.patches.origin import Base, Cause, Event, History, Origin, OriginKind, TextBase
+from garboard.patches.origins import Origins
 from garboard.patches.patch import Patch, PatchType, Source
 from garboard.patches.patcher import TargetPatcher
 from garboard.patches.run import patch_object, patch_target
@@ -47,6 +48,7 @@ __all__ = [
     "MARKER",
     "Applied",
     "Base",
+    "Cause",
     "CompiledFile",
     "Entry",
     "Event",

@@ -1,10 +1,11 @@
 """Applying patches to one document: the engine's run, with its objections and its trace."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from garboard.documents import DocumentPath, Json, equal
-from garboard.errors import PatchFailed
+from garboard.errors import BadDocument, PatchFailed
 from garboard.patches.directives import DIRECTIVES
 from garboard.patches.findings import Finding
 from garboard.patches.json6902 import apply_args, apply_json
@@ -18,13 +19,70 @@ from garboard.schema import StructType
 
 
 @dataclass(frozen=True, slots=True)
+class Replayed:
+    """What another run made of the document, and the patches that it could not apply and left out."""
+
+    document: Json
+    failed: tuple[Patch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A run that can be repeated with other patches: the document that it began with, and what followed the patches."""
+
+    original: Json
+    shape: StructType | None
+    last: tuple[Callable[[Json], Json], ...] = ()
+
+    def without_each(self, patches: Sequence[Patch]) -> Iterator[Replayed]:
+        """Yield what comes of the document without the first of `patches`, without the second, and so on.
+
+        A patch that fails without another one is left out with it, so that something can be said of the rest. What
+        follows the patches may refuse the outcome (it is no Pod any more, say); then it is left out as well.
+        """
+        before = copy_of(self.original)
+        for number, patch in enumerate(patches, start=1):
+            yield self._run(before, patches[number:])
+            before = _apply(before, patch, self.shape, Taker())
+
+    def _run(self, before: Json, patches: Sequence[Patch]) -> Replayed:
+        failed: list[Patch] = []
+        while True:
+            document = copy_of(before)
+            for patch in patches:
+                try:
+                    document = _apply(document, patch, self.shape, Taker())
+                except PatchFailed:  # it may have left the document half done
+                    failed.append(patch)
+                    break
+            else:
+                return Replayed(self._finished(document), tuple(failed))
+            patches = [patch for patch in patches if patch is not failed[-1]]
+
+    def _finished(self, document: Json) -> Json:
+        unfinished = copy_of(document) if self.last else document
+        try:
+            for step in self.last:
+                document = step(document)
+        except BadDocument:
+            return unfinished
+        return document
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
-    """The patched document, what strict mode objects to, and who wrote what."""
+    """The patched document, what strict mode objects to, who wrote what, and how to run it again without a patch."""
 
     document: Json
     patches: tuple[Patch, ...]
     findings: tuple[Finding, ...] = ()
     trace: Trace | None = None
+    replay: Replay | None = None
+
+    def then(self, step: Callable[[Json], Json]) -> Self:
+        """Return this with `step` done to the document, in this run and in every replay of it."""
+        replay = self.replay and replace(self.replay, last=(*self.replay.last, step))
+        return replace(self, document=step(self.document), replay=replay)
 
 
 def apply_patches(document: Json, patches: Sequence[Patch], shape: StructType | None) -> Applied:
@@ -41,14 +99,15 @@ def apply_watched(document: Json, patches: Sequence[Patch], shape: StructType | 
     """Apply `patches` in order, noting who writes what and everything that strict mode would refuse."""
     trace = Trace(document)
     findings: list[Finding] = []
+    original = copy_of(document) if patches else document
     for number, patch in enumerate(patches):
         trace.patch = number
         taker = Taker(trace)
-        before = copy_of(document)
+        before = copy_of(document) if number else original
         document = _apply(document, patch, shape, taker)
         remarks = [*taker.remarks, *_afterthoughts(before, document, patch, number, trace)]
         findings += [finding_from(patch, remark) for remark in remarks]
-    return Applied(document, tuple(patches), tuple(findings), trace)
+    return Applied(document, tuple(patches), tuple(findings), trace, Replay(original, shape))
 
 
 def finding_from(patch: Patch, remark: Remark) -> Finding:

@@ -3,7 +3,7 @@
 import json
 
 from garboard.documents import Json
-from garboard.patches.origin import Event, History, Origin
+from garboard.patches.origin import Cause, Event, History, Origin
 from garboard.patches.trace import Absent, JsonOrAbsent
 
 MAX_SHOWN = 100
@@ -16,6 +16,8 @@ def explain_text(name: str, history: History) -> str:
         lines.append("  no patch and no line of the base document sets it")
     writers = history.writers
     lines += [f"  {_verb(event, writers)} {_who(event.origin)}{_over(event)}" for event in reversed(history.events)]
+    wrote = [origin.patch for origin in writers]
+    lines += [f"  {_dependence(cause)}" for cause in history.causes if not any(cause.patch is each for each in wrote)]
     return "\n".join(lines) + "\n"
 
 
@@ -25,6 +27,15 @@ def _verb(event: Event, writers: tuple[Origin, ...]) -> str:
     if event.origin not in writers:
         return f"was {_shown(event.after)}, set by"
     return "set by" if event.origin == writers[0] else "set to the same by"
+
+
+def _dependence(cause: Cause) -> str:
+    """Return what a patch has to do with a field that others wrote."""
+    through = f", which writes {cause.through}" if cause.through else ""
+    would = "not be there" if isinstance(cause.without, Absent) else f"be {_shown(cause.without)}"
+    failing = ", ".join(patch.label for patch in cause.needed_by)
+    because = f", as {failing} would fail" if failing else ""
+    return f"depends on {_who(cause.origin)}{through}: without it this would {would}{because}"
 
 
 def _who(origin: Origin) -> str:
@@ -46,12 +57,11 @@ def _shown(value: JsonOrAbsent) -> str:
 
 def history_as_json(name: str, history: History) -> Json:
     """Return the story of one field as data, first event first."""
-    cause = history.cause
     told: dict[str, Json] = {
         "field": name,
         "isPresent": not isinstance(history.value, Absent),
-        "origin": _origin_as_json(history.origin),
-        "causedBy": cause.label if cause else None,
+        "origin": _origin_as_json(history.origin) if history.origin else None,
+        "causedBy": [_cause_as_json(cause) for cause in history.causes],
         "events": [_event_as_json(event) for event in history.events],
     }
     if not isinstance(history.value, Absent):
@@ -59,9 +69,7 @@ def history_as_json(name: str, history: History) -> Json:
     return told
 
 
-def _origin_as_json(origin: Origin | None) -> Json:
-    if origin is None:
-        return None
+def _origin_as_json(origin: Origin) -> dict[str, Json]:
     told: dict[str, Json] = {"kind": str(origin.kind)}
     if origin.position is not None:
         told |= {"file": origin.file, "line": origin.position.line, "column": origin.position.column}
@@ -69,6 +77,17 @@ def _origin_as_json(origin: Origin | None) -> Json:
         told |= {"type": str(origin.patch.type), "document": origin.patch.source.document}
     elif origin.detail:
         told["detail"] = origin.detail
+    return told
+
+
+def _cause_as_json(cause: Cause) -> Json:
+    told: dict[str, Json] = {"patch": cause.patch.label, **_origin_as_json(cause.origin)}
+    if cause.through:
+        told["through"] = cause.through
+    if not isinstance(cause.without, Absent):
+        told["without"] = cause.without
+    if cause.needed_by:
+        told["neededBy"] = [patch.label for patch in cause.needed_by]
     return told
 
 

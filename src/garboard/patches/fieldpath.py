@@ -5,27 +5,37 @@ word, the flag of that name (`--profiling` finds `--profiling=false`), or the ma
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeAlias
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import BadUsage
 
 _TOKEN = re.compile(r"""\.?(?P<name>[^.\[\]"]+)|\[(?P<index>\d+)\]|\["(?P<quoted>[^"]*)"\]|\[(?P<word>[^\[\]]+)\]""")
+_WORD = re.compile(r"""--?[^\[\]"=]+|[A-Za-z][^\[\]"=]*""")  # what stands in brackets for an element that is this word
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A list element by what it says: its key (if one was named) and value."""
+    """A list element by what it says: its key (if one was named) and value; `nth` of those that say the same."""
 
     value: str
     key: str = ""
+    nth: int = 0
 
     def __str__(self) -> str:
         return f"{self.key}={self.value}" if self.key else self.value
 
 
-Segment: TypeAlias = "str | int | Pick"
+@dataclass(frozen=True, slots=True)
+class Nameless:
+    """A list element that says nothing to call it by: the `nth` of those."""
+
+    nth: int
+
+
+Segment: TypeAlias = "str | int | Pick | Nameless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +63,19 @@ class FieldPath:
     @classmethod
     def identifying(cls, path: DocumentPath, document: Json) -> "FieldPath":
         """Return a concrete path with list elements named by what they say, so that it outlives reordering."""
+        return cls(path).pinned(document)
+
+    def pinned(self, document: Json) -> "FieldPath":
+        """Return this with what it names by index in `document` named by what it says, and the rest as it is."""
         segments: list[Segment] = []
-        for step in path:
-            child = document[step] if isinstance(document, dict | list) else None  # type: ignore[index]
-            segments.append(step if isinstance(step, str) else _pick(child, step))
-            document = child
-        return cls(tuple(segments))
+        for given in self.segments:
+            step = _step(document, given)
+            if step is None:
+                break
+            is_by_index = isinstance(given, int) and isinstance(document, list)
+            segments.append(_pick_in(document, given) if is_by_index else given)  # type: ignore[arg-type]
+            document = document[step]  # type: ignore[index]
+        return FieldPath((*segments, *self.segments[len(segments) :]))
 
     def resolve(self, document: Json) -> DocumentPath | None:
         """Return the concrete path in `document`, or None if it has no such field."""
@@ -91,34 +108,41 @@ def _step(document: Json, segment: Segment) -> str | int | None:
         return None
     if isinstance(segment, int):
         return segment if segment < len(document) else None
+    if isinstance(segment, Nameless):
+        found = (index for index, element in enumerate(document) if _pick(element) is None)
+        return next(islice(found, segment.nth, None), None)
     pick = segment if isinstance(segment, Pick) else Pick(segment)
-    return next((index for index, element in enumerate(document) if _is_picked(element, pick)), None)
+    picked = (index for index, element in enumerate(document) if _is_picked(element, pick))
+    return next(islice(picked, pick.nth, None), None)
 
 
 def _is_picked(element: Json, pick: Pick) -> bool:
     if isinstance(element, dict):
-        keys = (pick.key,) if pick.key else IDENTIFYING_KEYS
-        return any(_as_text(element.get(key)) == pick.value for key in keys)
+        if pick.key:
+            return pick.key in element and _as_text(element[pick.key]) == pick.value
+        return any(key in element and _as_text(element[key]) == pick.value for key in IDENTIFYING_KEYS)
     text = _as_text(element)
     return text == pick.value or (pick.value.startswith("-") and text.partition("=")[0] == pick.value)
 
 
-# The merge keys that strategic merge uses, in the order in which a reader would think of them.
+# The merge keys that strategic merge uses; where an element has several, the first is what its list is merged by.
 IDENTIFYING_KEYS = (
-    "name",
     "mountPath",
-    "containerPort",
-    "port",
-    "ip",
-    "type",
-    "topologyKey",
     "devicePath",
+    "containerPort",
+    "topologyKey",
+    "port",
     "uid",
+    "ip",
+    "name",
+    "type",
     "key",
 )
 
 
 def _as_text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -128,23 +152,36 @@ def show_path(path: DocumentPath, document: Json) -> str:
     for step in path:
         if isinstance(step, str):
             text += f'["{step}"]' if re.search(r'[.\[\]"]', step) or not step else f".{step}"
-        else:
-            element = document[step] if isinstance(document, list) else None
-            text += f"[{_element_name(element, step)}]"
+        elif isinstance(document, list):
+            text += f"[{_element_name(document, step)}]"
         document = document[step] if isinstance(document, dict | list) else None  # type: ignore[index]
     return text.removeprefix(".") or "."
 
 
-def _element_name(element: Json, index: int) -> str:
-    pick = _pick(element, index) if isinstance(element, dict) else index
-    return str(pick)
+def _element_name(elements: list[Json], index: int) -> str:
+    """Return what to write in brackets for an element: words that lead to it when read back, or its index."""
+    pick = _pick_in(elements, index)
+    is_clear = isinstance(pick, Pick) and not pick.nth and (pick.key or _WORD.fullmatch(pick.value))
+    return str(pick) if is_clear and not re.search(r"[\[\]]", str(pick)) else str(index)
 
 
-def _pick(element: Json, index: int) -> Segment:
+def _pick_in(elements: list[Json], index: int) -> Segment:
+    """Return a name for an element that does not depend on where it stands."""
+    pick = _pick(elements[index])
+    if pick is None:
+        return Nameless(sum(_pick(element) is None for element in elements[:index]))
+    return replace(pick, nth=sum(_is_picked(element, pick) for element in elements[:index]))
+
+
+def _pick(element: Json) -> Pick | None:
     if isinstance(element, dict):
         for key in IDENTIFYING_KEYS:
             value = element.get(key)
             if isinstance(value, str | int):
                 return Pick(_as_text(value), key)
-        return index
-    return index if isinstance(element, list) else Pick(_as_text(element))
+        return None
+    if isinstance(element, list):
+        return None
+    text = _as_text(element)
+    # A flag is the same flag when its value changes.
+    return Pick(text.partition("=")[0] if text.startswith("-") else text)

@@ -7,9 +7,9 @@ from garboard.patches.apply import Applied
 from garboard.patches.check import PatchChecks
 from garboard.patches.directory import PatchSet
 from garboard.patches.numbers import as_decoded
-from garboard.patches.patch import PatchType
+from garboard.patches.patch import Patch, PatchType
 from garboard.patches.run import patch_object, patch_target
-from garboard.patches.targets import Decoding, targets_of
+from garboard.patches.targets import Decoding, Target, targets_of
 from garboard.schema import Schema
 
 
@@ -25,7 +25,7 @@ class TargetPatcher:
 
     def apply(self, name: str, document: Json, *, is_watched: bool) -> Applied:
         """Patch the document of a target, which is taken over; `is_watched` asks for findings as well."""
-        target = next((each for each in targets_of(self.schema.version) if each.name == name), None)
+        target = self._target(name)
         if target is None:
             return Applied(document, ())
         patches = self.patch_set.for_target(target)
@@ -37,3 +37,11 @@ class TargetPatcher:
         return patch_object(
             document, patches, target.shape(self.schema), is_watched=is_watched, checks=PatchChecks(self.schema)
         )
+
+    def patches_of(self, name: str) -> tuple[Patch, ...]:
+        """Return the patches of a target in the order in which they apply."""
+        target = self._target(name)
+        return self.patch_set.for_target(target) if target else ()
+
+    def _target(self, name: str) -> Target | None:
+        return next((each for each in targets_of(self.schema.version) if each.name == name), None)

@@ -58,7 +58,7 @@ def patch_target(
         theirs = tuple(finding for finding in applied.findings if finding.file != own.source.name)
         applied = replace(applied, findings=theirs)
     try:
-        return replace(applied, document=finish(applied.document, unpatched, target, schema))
+        return applied.then(lambda document: finish(document, unpatched, target, schema))
     except BadDocument:
         refuse_errors(applied.findings)  # they know the line of the patch
         raise

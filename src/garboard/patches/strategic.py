@@ -180,6 +180,7 @@ class MapMerge:
         merged = self._ordered_content(before, wanted, field, wanted_at, seen)
         arranged = arrange(merged, order, seen, before or [], wanted or [], field.merge_key, at)
         if before is None:
+            self.taker.brought(arranged, wanted_at)
             self.taker.put(original, name, arranged, wanted_at)
         else:
             self._keep_list(original, name, before, arranged)

@@ -53,7 +53,7 @@ class Taker:
             kept = self.pruned(member, (*at, key), nulls=nulls, directives=directives)
             if not isinstance(kept, Absent):
                 taken[key] = kept
-        self._note(taken, at)
+        self.brought(taken, at)
         return taken
 
     def _pruned_list(self, value: list[Json], at: DocumentPath, nulls: bool, directives: bool) -> Json:
@@ -62,10 +62,11 @@ class Taker:
             kept = self.pruned(member, (*at, index), nulls=nulls, directives=directives)
             if not isinstance(kept, Absent):
                 taken.append(kept)
-        self._note(taken, at)
+        self.brought(taken, at)
         return taken
 
-    def _note(self, container: Container, at: DocumentPath) -> None:
+    def brought(self, container: Container, at: DocumentPath) -> None:
+        """Note where a container that the caller made comes from; what is in it is known already."""
         if self.trace is not None:
             self.trace.adopt_one(container, at)
 

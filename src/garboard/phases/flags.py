@@ -18,6 +18,8 @@ class Flag:
     default: str | int | None = None
     metavar: str | None = None
     is_hidden: bool = False
+    choices: tuple[str, ...] = ()
+    letter: str = ""  # its short form, without the dash
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,12 @@ def by_name(*flags: Flag) -> Mapping[str, Flag]:
 OWN_FLAGS = by_name(
     Flag("strict-config", "Refuse unknown fields and repeated keys in the configuration file.", "switch"),
     Flag("strict-patches", "Refuse patches that strict mode objects to; otherwise it warns.", "switch"),
+    Flag("timings", "At the end, say on stderr how long each phase took.", choices=("text", "json")),
+)
+# A single phase that fails is undone without being asked.
+WORKFLOW_FLAGS = by_name(
+    Flag("undo-on-failure", "If a step fails, take back everything that this run has done.", "switch"),
+    Flag("diagnostics", "If a step fails, keep in this folder what tells why; no secrets.", metavar="DIR"),
 )
 
 CONFIG = Flag("config", "A kubeadm configuration file.", metavar="FILE")

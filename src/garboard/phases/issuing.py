@@ -14,6 +14,7 @@ from garboard.pki import CertSpec, KubeconfigSpec, PkiInputs, certificate
 from garboard.pki.credentials import kubeconfig_file
 from garboard.pki.issue import IssuedPair, issue_certificate
 from garboard.pki.keys import KeySource
+from garboard.pki.kubeconfig import ReadFile, read_kubeconfig
 from garboard.pki.spec import SERVICE_ACCOUNT_BASE_NAME
 from garboard.pki.store import (
     CERTIFICATE_MODE,
@@ -104,7 +105,42 @@ class KubeconfigRequest:
         return Issue(name=f"kubeconfig {self.spec.file_name}", files=(file,), request=self)
 
 
-PkiRequest: TypeAlias = CertificateRequest | ServiceAccountRequest | KubeconfigRequest
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotationRequest:
+    """The kubelet's kubeconfig with the certificate that it renews by itself, instead of the one that it began with."""
+
+    path: str
+    node_name: str
+    pem: str
+
+    def describe(self) -> dict[str, Json]:
+        return {"user": self.user_name, "certificate": self.pem}
+
+    @property
+    def user_name(self) -> str:
+        return f"system:node:{self.node_name}"
+
+    def action(self) -> Issue:
+        file = IssuedFile(self.path, SECRET_MODE, f"<kubeconfig with the certificate in {self.pem}>")
+        return Issue(name="kubeconfig of a kubelet that rotates its certificate", files=(file,), request=self)
+
+    def is_done(self, read: ReadFile) -> bool:
+        found = read(self.path)
+        user = read_kubeconfig(found, self.path).user if found is not None else None
+        return user is not None and user.get("client-certificate") == self.pem
+
+    def content(self, read: ReadFile) -> bytes:
+        """Return the file as it shall be; as it is, if the kubelet has stored no certificate."""
+        found = read(self.path)
+        if found is None:
+            raise NotReady(f"{self.path} has gone", hint="garboard init phase kubeconfig kubelet")
+        if read(self.pem) is None:
+            return found
+        return read_kubeconfig(found, self.path).with_rotating_certificate(self.user_name, self.pem)
+
+
+KeyRequest: TypeAlias = CertificateRequest | ServiceAccountRequest | KubeconfigRequest
+PkiRequest: TypeAlias = KeyRequest | RotationRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +153,12 @@ class PkiIssuer:
 
     def issue(self, request: IssueRequest) -> Mapping[str, bytes]:
         assert isinstance(request, PkiRequest), "phases ask for nothing else"
+        if isinstance(request, RotationRequest):
+            return {request.path: request.content(self.folder_at("/").read)}
         root = request.kubeconfig_dir if isinstance(request, KubeconfigRequest) else request.folder
         return {join_path(root, file.name): file.data for file in self._files(request)}
 
-    def _files(self, request: PkiRequest) -> tuple[NewFile, ...]:
+    def _files(self, request: KeyRequest) -> tuple[NewFile, ...]:
         match request:
             case ServiceAccountRequest():
                 return service_account_files(self.keys.private_key(request.inputs.key_algorithm))

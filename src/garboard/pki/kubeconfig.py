@@ -11,6 +11,7 @@ from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import BadDocument
 
 ReadFile: TypeAlias = Callable[[str], bytes | None]
+_EMBEDDED = ("client-certificate-data", "client-key-data")
 # What a cluster says of itself besides its CA.
 _CLUSTER_FIELDS = ("disable-compression", "insecure-skip-tls-verify", "proxy-url", "server", "tls-server-name")
 
@@ -116,11 +117,59 @@ class CurrentContext:
         document: Json = {**self.document, "clusters": clusters, "users": users}
         return write_yaml(document).encode()
 
+    def with_rotating_certificate(self, user_name: str, pem: str) -> bytes:
+        """Return the file with certificate and key of a user in the file `pem`, instead of in itself."""
+        user = _named(self.document, "users", "user", user_name)
+        if user is None:
+            raise _bad(self.source, f"it does not contain authentication for user {user_name!r}")
+        kept = {key: value for key, value in user.items() if key not in _EMBEDDED}
+        new: dict[str, Json] = {**kept, "client-certificate": pem, "client-key": pem}
+        document: Json = {**self.document, "users": _replaced(self.document, "users", "user", user, new)}
+        return write_yaml(document).encode()
+
     def _data(self, holder: dict[str, Json], key: str) -> bytes:
         try:
             return base64.b64decode(_text(holder.get(key)), validate=False)
         except (binascii.Error, ValueError):
             raise _bad(self.source, f"its {key} is not base64") from None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCluster:
+    """A cluster of a kubeconfig with its CA embedded; `other_fields` are those that are neither server nor CA."""
+
+    name: str
+    server: str
+    ca: bytes
+    other_fields: dict[str, Json]
+
+
+def unnamed_or_current_cluster(document: Json, source: str, read: ReadFile = lambda _path: None) -> NamedCluster:
+    """Return the cluster without a name, as in cluster-info, else the one that the current context leads to."""
+    if not isinstance(document, dict):
+        raise _bad(source, "it is not a kubeconfig")
+    context = _named(document, "contexts", "context", _text(document.get("current-context"))) or {}
+    for name in ("", _text(context.get("cluster"))):
+        cluster = _named(document, "clusters", "cluster", name)
+        if cluster is not None:
+            flat = CurrentContext(document, cluster, None, source).flat_cluster(read)
+            ca = base64.b64decode(_text(flat.pop("certificate-authority-data", "")))
+            return NamedCluster(name, _text(flat.pop("server", "")), ca, flat)
+    raise _bad(source, "it has neither a cluster without a name nor one that its current context leads to")
+
+
+def user_of_current_context(document: dict[str, Json]) -> tuple[str, dict[str, Json] | None]:
+    """Return the name and the fields of the user that the current context names, if it names one that is there."""
+    context = _named(document, "contexts", "context", _text(document.get("current-context"))) or {}
+    name = _text(context.get("user"))
+    return name, _named(document, "users", "user", name)
+
+
+def embedded(holder: dict[str, Json], keys: tuple[str, ...], source: str, read: ReadFile) -> dict[str, Json]:
+    """Return a user with the content of the files that it names under `keys`."""
+    files = CurrentContext({}, {}, holder, source)
+    found = {f"{key}-data": _encode(data) for key in keys if (data := files.content(holder, key, read))}
+    return {**{key: value for key, value in holder.items() if key not in keys}, **found}
 
 
 def read_kubeconfig(data: bytes, source: str) -> CurrentContext:

@@ -4,6 +4,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from garboard.documents import Json
+
+DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 LATENCY_BUCKETS: Final = (1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5)
 
 
@@ -34,6 +37,10 @@ class Counter:
         if count is None:
             count = self._counts[values] = Count()
         return count
+
+    def as_json(self) -> dict[str, Json]:
+        """The numbers by their labels, joined."""
+        return {",".join(values): count.value for values, count in sorted(self._counts.items())}
 
     def lines(self, name: str) -> list[str]:
         counts = sorted(self._counts.items())
@@ -79,11 +86,33 @@ class Histogram:
         self._sum += value
 
     def lines(self, name: str) -> list[str]:
-        out, total = [f"# TYPE {name} histogram"], 0
+        return [f"# TYPE {name} histogram", *self.rows(name)]
+
+    def rows(self, name: str, names: tuple[str, ...] = (), values: tuple[str, ...] = ()) -> list[str]:
+        """The numbers alone, under these labels."""
+        rows, total = [], 0
         for bound, count in zip((*map(_number, self._buckets), "+Inf"), self._counts, strict=True):
             total += count
-            out.append(f'{name}_bucket{{le="{bound}"}} {total}')
-        return [*out, f"{name}_sum {self._sum:g}", f"{name}_count {total}"]
+            rows.append(f"{name}_bucket{_labels((*names, 'le'), (*values, bound))} {total}")
+        own = _labels(names, values)
+        return [*rows, f"{name}_sum{own} {self._sum:g}", f"{name}_count{own} {total}"]
+
+
+class Histograms:
+    """A histogram for each value of one label."""
+
+    def __init__(self, label: str, buckets: tuple[float, ...]) -> None:
+        self._label = label
+        self._buckets = buckets
+        self._by_value: dict[str, Histogram] = {}
+
+    def of(self, value: str) -> Histogram:
+        return self._by_value.setdefault(value, Histogram(self._buckets))
+
+    def lines(self, name: str) -> list[str]:
+        found = sorted(self._by_value.items())
+        rows = [row for value, each in found for row in each.rows(name, (self._label,), (value,))]
+        return [f"# TYPE {name} histogram", *rows]
 
 
 class Metrics:
@@ -93,12 +122,38 @@ class Metrics:
         self._prefix = prefix
         self._families = families
 
+    def add(self, families: Mapping[str, tuple[str, Metric]]) -> None:
+        """Show more families behind those that are there."""
+        self._families = {**self._families, **families}
+
     def text(self) -> str:
-        lines: list[str] = []
-        for short_name, (summary, family) in self._families.items():
-            name = self._prefix + short_name
-            lines += [f"# HELP {name} {summary}", *family.lines(name)]
-        return "\n".join([*lines, ""])
+        return "\n".join([line for lines in self.by_family().values() for line in lines] + [""])
+
+    def by_family(self) -> dict[str, list[str]]:
+        """The lines of each family: what it is, its type, its numbers."""
+        return {
+            name: [f"# HELP {name} {summary}", *family.lines(name)]
+            for name, (summary, family) in ((self._prefix + short, each) for short, each in self._families.items())
+        }
+
+
+def text_by_tenant(parts: Mapping[str, Metrics]) -> str:
+    """The metrics of several tenants as one page, each number with the label `tenant`."""
+    pages: dict[str, list[str]] = {}
+    for tenant, metrics in parts.items():
+        for name, lines in metrics.by_family().items():
+            rows = [_with_label("tenant", tenant, line) for line in lines if not line.startswith("#")]
+            pages.setdefault(name, [line for line in lines if line.startswith("#")]).extend(rows)
+    return "\n".join([line for lines in pages.values() for line in lines] + [""])
+
+
+def _with_label(label: str, value: str, line: str) -> str:
+    first = f'{label}="{_escape(value)}"'
+    name, brace, rest = line.partition("{")
+    if brace:
+        return f"{name}{{{first},{rest}"
+    name, _, number = line.rpartition(" ")
+    return f"{name}{{{first}}} {number}"
 
 
 def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:

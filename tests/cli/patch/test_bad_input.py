@@ -116,7 +116,7 @@ def test_comment_before_the_only_document_is_no_document(workplace: Workplace) -
         pytest.param({"--target": "kube-scheduler"}, 3, "wrong-target", id="target of another component"),
         pytest.param({"--target": "kubeletconfiguration"}, 3, "wrong-target", id="target of another kind"),
         pytest.param({"--patches": "original.yaml"}, 3, "not-a-directory", id="file as patch directory"),
-        pytest.param({"--patches": "nowhere"}, 3, "not-a-directory", id="absent patch directory"),
+        pytest.param({"--patches": "nowhere"}, 1, "unreadable", id="absent patch directory"),
         pytest.param({"-f": "nowhere.yaml"}, 1, "unreadable", id="absent original"),
         pytest.param({"-f": "patches"}, 3, "not-a-file", id="directory as original"),
         pytest.param({"-f": ""}, 3, "not-a-file", id="empty name"),

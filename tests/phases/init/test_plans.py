@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from garboard.documents import read_yaml
 from garboard.engine import Executor, Hands, Issue, Plan, Step, WriteFile, plan_as_json, plan_as_text
 from garboard.errors import GarboardError, NotReady
-from garboard.patches import PatchFile, PatchRefused
+from garboard.patches import NodeFacts, PatchFile, PatchRefused
 from garboard.phases import plan_workflow, select
-from garboard.phases.init import INIT
+from garboard.phases.init.tree import INIT
 from garboard.phases.issuing import PkiIssuer
 from garboard.phases.patching import NodePatches
 from garboard.pki.keys import SystemKeys
@@ -155,12 +156,13 @@ def test_external_etcd_has_no_manifest_and_no_certificates() -> None:
 def test_local_mode_switched_off_points_the_kubelet_at_the_shared_endpoint() -> None:
     shared = CONFIG + "controlPlaneEndpoint: lb.example:443\n"
     servers = []
-    for text in (shared, shared + "featureGates: {ControlPlaneKubeletLocalMode: false}\n"):
+    for gates in ("", *(f"featureGates: {{ControlPlaneKubeletLocalMode: {value}}}\n" for value in ("true", "false"))):
+        text = shared + gates
         plan = plan_all(MemoryMachine(), text)
         (issue,) = (step.action for step in plan.steps if step.phase == "kubeconfig/kubelet")
         assert isinstance(issue, Issue)
         servers.append(issue.request.describe()["server"])
-    assert servers == ["https://192.0.2.10:6443", "https://lb.example:443"]
+    assert servers == ["https://192.0.2.10:6443", "https://192.0.2.10:6443", "https://lb.example:443"]
 
 
 def patches(text: str, *, is_strict: bool = False) -> NodePatches:
@@ -174,6 +176,34 @@ def test_patch_reaches_the_manifest() -> None:
     assert isinstance(action, WriteFile)
     assert b"who: me" in action.content
     assert plan.warnings == (plan.warnings[0],)  # only the kubelet's
+
+
+TREE = {
+    "garboard.yaml": "",
+    "node/node-1/kube-scheduler+args.yaml": "v: '3'\n",
+    "node/node-2/kube-scheduler.yaml": "metadata: {annotations: {who: other}}\n",
+    "role/worker/kube-scheduler.yaml": "metadata: {annotations: {who: worker}}\n",
+    "role/control-plane/kube-scheduler.yaml": "metadata: {annotations: {who: role, role: role}}\n",
+    "common/kube-scheduler.yaml": "metadata: {annotations: {who: all, all: all}}\n",
+}
+
+
+def test_layers_of_a_patch_tree_apply_in_their_order_and_are_told_in_it() -> None:
+    files = [PatchFile(path, path, partial(bytes, text.encode())) for path, text in TREE.items()]
+    tree = NodePatches(lambda: files, node=NodeFacts("node-1", "control-plane"))
+    plan = plan_all(MemoryMachine(), patches=tree)
+    (action,) = (step.action for step in plan.steps if step.phase == "control-plane/scheduler")
+    assert isinstance(action, WriteFile)
+    pod = read_yaml(action.content, source="pod")
+    assert isinstance(pod, dict)
+    assert pod["metadata"]["annotations"] == {"all": "all", "role": "role", "who": "role"}  # type: ignore[index, call-overload]
+    assert b"--v=3" in action.content
+    told = [note.text for note in plan.notes if note.phase == "control-plane/scheduler" and "applied" in note.text]
+    assert told == [
+        "patches: applied common/kube-scheduler.yaml (strategic) to kube-scheduler",
+        "patches: applied role/control-plane/kube-scheduler.yaml (strategic) to kube-scheduler",
+        "patches: applied node/node-1/kube-scheduler+args.yaml (args) to kube-scheduler",
+    ]
 
 
 def test_what_strict_mode_objects_to_is_a_warning_or_with_strict_patches_refused() -> None:

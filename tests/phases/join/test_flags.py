@@ -31,3 +31,10 @@ def test_phase_without_discovery_uses_the_administrators_kubeconfig() -> None:
 def test_flags_of_control_planes_mean_nothing_to_a_worker() -> None:
     assert ignored_flags(values(apiserver_bind_port=7443, node_name="x")) == ("apiserver-bind-port",)
     assert ignored_flags(values(apiserver_bind_port=7443, control_plane=True)) == ()
+
+
+def test_half_a_control_plane_knows_its_cluster() -> None:
+    join = join_from_values(values(control_plane=True), None, has_admin=True)
+    assert join.discovery == FileDiscovery(kube_config_path="/etc/kubernetes/admin.conf")
+    worker = join_from_values(values(token=TOKEN), "192.0.2.1:6443", has_admin=True)
+    assert isinstance(worker.discovery, TokenDiscovery)

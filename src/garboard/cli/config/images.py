@@ -14,7 +14,7 @@ from garboard.config.problems import Notes
 from garboard.config.reading import ReadOptions
 from garboard.documents import Json, write_yaml
 from garboard.host.facts import MachineFacts
-from garboard.model.cluster import ClusterConfiguration
+from garboard.model.cluster import DEFAULT_IMAGE_REPOSITORY, ClusterConfiguration
 from garboard.model.images import control_plane_images
 from garboard.model.lifecycle import InitConfiguration
 
@@ -40,15 +40,18 @@ def list_images(
     output: OutputFormat,
 ) -> None:
     """Print the images that a control-plane node needs, one per line."""
-    version = supported_version(kubernetes_version)
+    has_file = config is not None and str(config) not in ("", ".")  # as click reads an empty --config
+    # A file says its version itself; what the flag says is then not even looked at.
+    version = supported_version("stable-1" if has_file else kubernetes_version or "stable-1")
     options = ReadOptions(is_strict=strict_config, detects_cri=False)
     notes = Notes()
     gates = parse_feature_gates(feature_gates, version.facts, notes)
     loaded: Loaded[InitConfiguration]
-    if config is not None:
+    if config is not None and has_file:
         loaded = open_config(config, options, version).init()
     else:
-        cluster = ClusterConfiguration(image_repository=image_repository, feature_gates=gates)
+        repository = image_repository or DEFAULT_IMAGE_REPOSITORY
+        cluster = ClusterConfiguration(image_repository=repository, feature_gates=gates)
         loaded = init_from_flags(InitConfiguration(cluster=cluster), version, MachineFacts(), options)
     show_warnings((*notes.warnings, *loaded.warnings))
     sys.stdout.write(_images_text(control_plane_images(loaded.config.cluster), output))

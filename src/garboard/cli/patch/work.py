@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -142,7 +142,7 @@ def _with_one_patch(request: Request, schema: Schema, is_watched: bool) -> Outco
         is_strategic = type_ is PatchType.STRATEGIC
         shape = shape_for(schema, request.kind, original.value, is_required=is_strategic, is_compat=request.compat)
         applied = patch_object(original.value, [patch], shape, is_watched=is_watched, checks=checks)
-        documents.append(Patched(original, replace(applied, document=as_decoded(applied.document))))
+        documents.append(Patched(original, applied.then(as_decoded)))
     return Outcome(tuple(documents))
 
 

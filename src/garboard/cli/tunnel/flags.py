@@ -1,6 +1,6 @@
 """Flags as the stock Konnectivity programs take them: `--name=value`, Go's durations and truth values, klog's flags.
 
-Every flag of the stock programs is known. One that we cannot honour yet is refused unless it says what is so anyway.
+Every flag of the stock programs is known; those that have no meaning here are taken and do nothing.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from garboard.model.duration import Duration
 class Kind(Enum):
     TEXT = auto()
     NUMBER = auto()
+    DECIMAL = auto()
     TRUTH = auto()
     DURATION = auto()  # seconds
     FILE = auto()
@@ -40,15 +41,6 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsupported:
-    """A stock flag that takes only the values for which nothing would have to be done."""
-
-    name: str
-    harmless: tuple[str, ...]
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Ignored:
     """A stock flag without a meaning here, whatever it says; `why` goes into the manual."""
 
@@ -56,16 +48,15 @@ class Ignored:
     why: str
 
 
-Entry = Flag | Unsupported | Ignored
+Entry = Flag | Ignored
 
 KLOG: Final[tuple[Entry, ...]] = (
     Flag("v", Kind.NUMBER, "4", "How much to log: 0 is warnings only, 5 and more is everything."),
-    Unsupported("logtostderr", ("true",), "logs go to stderr"),
     *(
         Ignored(name, "logs go to stderr")
         for name in (
-            "add-dir-header", "alsologtostderr", "log-backtrace-at", "log-dir", "log-file", "log-file-max-size",
-            "one-output", "skip-headers", "skip-log-headers", "stderrthreshold", "vmodule",
+            "logtostderr", "add-dir-header", "alsologtostderr", "log-backtrace-at", "log-dir", "log-file",
+            "log-file-max-size", "one-output", "skip-headers", "skip-log-headers", "stderrthreshold", "vmodule",
             "legacy-stderr-threshold-behavior", "alsologtostderrthreshold",
         )
     ),
@@ -93,9 +84,6 @@ class GoCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         values = {entry.key: _parse(entry, ctx.params[entry.key]) for entry in self.entries if isinstance(entry, Flag)}
-        for entry in self.entries:
-            if isinstance(entry, Unsupported):
-                _refuse(entry, ctx.params[entry.name.replace("-", "_")])
         ctx.params = values
         return super().invoke(ctx)
 
@@ -135,6 +123,8 @@ def _parse(flag: Flag, text: Any) -> Any:
                 return text
             case Kind.NUMBER:
                 return int(text)
+            case Kind.DECIMAL:
+                return float(text)
             case Kind.TRUTH:
                 return TRUTHS[text]
             case Kind.DURATION:
@@ -147,14 +137,5 @@ def _parse(flag: Flag, text: Any) -> Any:
     except GarboardError as error:
         raise BadUsage(f"--{flag.name}={text}: {error.message}", hint=error.hint) from error
     except (ValueError, KeyError):
-        what = "a number" if flag.kind is Kind.NUMBER else "true or false"
+        what = "a number" if flag.kind in (Kind.NUMBER, Kind.DECIMAL) else "true or false"
         raise BadUsage(f"--{flag.name}={text} is not {what}") from None
-
-
-def _refuse(entry: Unsupported, text: str | None) -> None:
-    if text is not None and text not in entry.harmless:
-        raise BadUsage(
-            f"--{entry.name}={text} is not supported: {entry.why}",
-            hint="leave the flag out, or keep the stock program here; docs/tunnel.md lists what is not there yet",
-            error_class="unsupported-flag",
-        )

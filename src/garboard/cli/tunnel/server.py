@@ -7,17 +7,22 @@ from typing import Any, Final
 
 import click
 
+from garboard.cli.tunnel.api_server import reviewer_for, server_lease_book
 from garboard.cli.tunnel.daemon import Signals, new_id, run_daemon
-from garboard.cli.tunnel.flags import Entry, Flag, GoCommand, Ignored, Kind, Unsupported
+from garboard.cli.tunnel.flags import Entry, Flag, GoCommand, Ignored, Kind
 from garboard.errors import BadUsage
+from garboard.host import Machine
 from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.flow import MAX_PAYLOAD, Patience
+from garboard.tunnel.leases import DEFAULT_LABELS, DEFAULT_NAMESPACE
 from garboard.tunnel.server.options import KeyPair, Mode, ServerOptions
 from garboard.tunnel.server.routing import parse_strategies
 from garboard.tunnel.server.run import serve
+from garboard.tunnel.server.tenants import Tenant, read_tenants
+from garboard.tunnel.server.tokens import TokenRules
+from garboard.tunnel.suites import parse_minimum, parse_suites
+from garboard.tunnel.tls import TlsPolicy
 
-_TOKENS = "agents are told apart by certificates only (--cluster-ca-cert); TokenReview is not there yet"
-_LEASES = "servers are counted with --server-count only; leases are not there yet"
 FLAGS: Final[tuple[Entry, ...]] = (
     Flag("mode", Kind.TEXT, "grpc", "What API servers speak: grpc or http-connect."),
     Flag("uds-name", Kind.FILE, "", "Unix socket for API servers; needs --server-port=0."),
@@ -45,20 +50,23 @@ FLAGS: Final[tuple[Entry, ...]] = (
     Flag("backend-dial-timeout", Kind.DURATION, "0s", "How long an agent may take to answer a dial; 0 is 30 s."),
     Flag("xfr-channel-size", Kind.NUMBER, "128", "Packets of 32 KiB that may wait for each slow connection."),
     Flag("allowed-destination", Kind.REPEATED, "", "host:port or network/bits:port that nodes may reach."),
-    Unsupported("agent-namespace", ("",), _TOKENS),
-    Unsupported("agent-service-account", ("",), _TOKENS),
-    Unsupported("authentication-audience", ("",), _TOKENS),
-    Unsupported("enable-lease-controller", ("false",), _LEASES),
-    Unsupported("cipher-suites", ("", "[]"), "the suites are those of OpenSSL's defaults"),
-    Unsupported("tls-min-version", ("", "VersionTLS12"), "TLS 1.2 is the least, which cannot be changed yet"),
-    Unsupported("enable-profiling", ("false",), "there is no profiler to ask"),
-    Unsupported("enable-contention-profiling", ("false",), "there is no profiler to ask"),
-    Ignored("kubeconfig", "used for tokens and leases only"),
-    Ignored("kubeconfig-qps", "used for tokens and leases only"),
-    Ignored("kubeconfig-burst", "used for tokens and leases only"),
-    Ignored("kube-api-content-type", "used for tokens and leases only"),
-    Ignored("lease-namespace", "used with --enable-lease-controller only"),
-    Ignored("lease-label", "used with --enable-lease-controller only"),
+    Flag("agent-namespace", Kind.TEXT, "", "Namespace of the agents' service account; agents must show its token."),
+    Flag("agent-service-account", Kind.TEXT, "", "Its name."),
+    Flag("authentication-audience", Kind.TEXT, "", "Whom the tokens must have been made for."),
+    Flag("kubeconfig", Kind.FILE, "", "Way to the API server for tokens and leases; empty is the pod's own."),
+    Flag("kubeconfig-qps", Kind.DECIMAL, "0", "Token reviews a second; 0 is 50."),
+    Flag("kubeconfig-burst", Kind.NUMBER, "0", "Token reviews at once; 0 is 100."),
+    Flag("enable-lease-controller", Kind.TRUTH, "false", "Publish a lease, and clear away those of dead servers."),
+    Flag("lease-namespace", Kind.TEXT, DEFAULT_NAMESPACE, "Where the leases are."),
+    Flag("lease-label", Kind.TEXT, DEFAULT_LABELS, "Their labels: a comma list of name=value."),
+    Flag("cipher-suites", Kind.LIST, "", "Suites of TLS 1.2, by Go's names; empty is OpenSSL's own choice."),
+    Flag("tls-min-version", Kind.TEXT, "", "VersionTLS12 or VersionTLS13."),
+    Flag("tenants", Kind.FILE, "", "Serve many clusters on one port for agents: who they are (docs/tunnel.md)."),
+    Ignored("enable-profiling", "there is no Go profile to give; /metrics and `tunnel status` tell what goes on"),
+    Ignored("enable-contention-profiling", "there is no Go profile to give"),
+    Ignored("kube-api-content-type", "requests are JSON, which every API server takes"),
+    Ignored("frontend-write-channel-size", "see --xfr-channel-size; newer than v0.36.0"),
+    Ignored("feature-gates", "nothing is behind a gate here"),
     Ignored("warn-on-channel-limit", "without effect in the stock server too"),
 )
 EPILOG = (
@@ -83,7 +91,7 @@ def options_of(flags: dict[str, Any]) -> ServerOptions:
         raise BadUsage(f"--mode={flags['mode']} is not a mode", hint="write grpc or http-connect") from None
     as_they_are = (
         "delete_existing_uds_file", "server_bind_address", "server_port", "agent_bind_address", "agent_port",
-        "health_bind_address", "health_port", "admin_bind_address", "admin_port", "server_count",
+        "health_bind_address", "health_port", "admin_bind_address", "admin_port", "server_count", "kubeconfig",
     )  # fmt: skip
     return ServerOptions(
         **{name: flags[name] for name in as_they_are},
@@ -99,7 +107,31 @@ def options_of(flags: dict[str, Any]) -> ServerOptions:
         backend_dial_timeout_s=flags["backend_dial_timeout"],
         allowed=AllowList.parse(flags["allowed_destination"]),
         patience=Patience(buffer_bytes=flags["xfr_channel_size"] * MAX_PAYLOAD),
+        tls=TlsPolicy(minimum=parse_minimum(flags["tls_min_version"]), ciphers=parse_suites(flags["cipher_suites"])),
+        token_rules=_token_rules(flags),
+        reviewer_for=reviewer_for,
+        review_qps=flags["kubeconfig_qps"],
+        review_burst=flags["kubeconfig_burst"],
+        lease_book=server_lease_book(flags["kubeconfig"], flags["lease_namespace"], flags["lease_label"])
+        if flags["enable_lease_controller"]
+        else None,
+        tenants=_tenants(flags["tenants"]),
     )
+
+
+def _token_rules(flags: dict[str, Any]) -> TokenRules | None:
+    names = ("agent_namespace", "agent_service_account", "authentication_audience")
+    given = [flags[name] for name in names]
+    if not any(given):
+        return None
+    if not all(given):
+        together = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise BadUsage(f"{together} go together", hint="give all three")
+    return TokenRules(*given)
+
+
+def _tenants(file: Path | None) -> tuple[Tenant, ...]:
+    return read_tenants(Machine().read_file(file), str(file)) if file is not None else ()
 
 
 def _keys(certificate: Path | None, key: Path | None, ca: Path | None, name: str) -> KeyPair | None:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from garboard.documents import Json
-from garboard.engine import PutObject
+from garboard.engine import DeleteObject, PatchObject, PutObject
 from garboard.errors import NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.manifests.uploaded import CLUSTER_ADMINS, cluster_admins_binding
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _RIGHTS_WITHIN_S, _RIGHTS_INTERVAL_S = 10.0, 0.1
 _SUPER_ADMIN_CONF = "/etc/kubernetes/super-admin.conf"
+KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+# Until the kubelet has a certificate of its own, the node is to the cluster who it was when it joined.
+_STAND_INS = {KUBELET_CONF: "/etc/kubernetes/bootstrap-kubelet.conf"}
 
 
 class NodeCluster:
@@ -30,6 +33,7 @@ class NodeCluster:
         self.machine = machine
         self.kubeconfig = kubeconfig
         self.local_server = local_server
+        self._asked: dict[str, KubeClient] = {}
 
     def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
         return self._reader.find(kind, namespace, name)
@@ -37,8 +41,32 @@ class NodeCluster:
     def labelled(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
         return self._reader.labelled(kind, namespace, selector)
 
+    def list_all(self, kind: str) -> tuple[dict[str, Json], ...]:
+        return self._reader.list_all(kind)
+
+    def get_text(self, server: str, path: str) -> tuple[int, str, str]:
+        """Return what a path of that very server answers, such as /livez, to the user of the kubeconfig."""
+        if server not in self._asked:
+            self._asked[server] = self._open(self.kubeconfig, server)
+        return self._asked[server].get_text(path)
+
     def put(self, action: PutObject) -> None:
         self._writer.put(action)
+
+    def patch(self, action: PatchObject) -> None:
+        self._writer.patch(action)
+
+    def delete(self, action: DeleteObject) -> None:
+        self._writer.delete(action)
+
+    def connect_shared(self) -> "KubeClient":
+        """Open the server that the kubeconfig itself names: the one of the whole cluster, not of this node."""
+        from garboard.kube import KubeClient, read_access
+
+        data = self.machine.read(self.kubeconfig)
+        if data is None:
+            raise NotReady(f"{self.kubeconfig} does not exist", hint="run the phase that makes it first")
+        return KubeClient(read_access(data, self.kubeconfig, self.machine.read))
 
     def check(self) -> None:
         """Refuse a kubeconfig that cannot be used."""
@@ -92,16 +120,19 @@ class NodeCluster:
                 return
             time.sleep(_RIGHTS_INTERVAL_S)
 
-    def _open(self, path: str) -> "KubeClient":
+    def _open(self, path: str, server: str | None = None) -> "KubeClient":
         # Most runs talk to no cluster, and the modules of HTTP and TLS take long to import.
         from garboard.kube import KubeClient, read_access
 
         data = self.machine.read(path)
+        if data is None and path in _STAND_INS:
+            path = _STAND_INS[path]
+            data = self.machine.read(path)
         if data is None:
             raise NotReady(
                 f"{path} does not exist",
                 hint="name the kubeconfig of an administrator with --kubeconfig",
                 error_class="bad-kubeconfig",
             )
-        server = self.local_server if self._is_default else None
+        server = server or (self.local_server if self._is_default else None)
         return KubeClient(read_access(data, path, self.machine.read, server=server))

@@ -1,5 +1,6 @@
 """Click commands from phases: one for each that is not hidden, with kubeadm's names, aliases and flags."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
@@ -8,7 +9,7 @@ import click
 
 from garboard.cli.lazy import SuggestingGroup, kept_example
 from garboard.cli.output import OutputFormat
-from garboard.phases.flags import OWN_FLAGS, Flag, FlagValue, GivenFlags
+from garboard.phases.flags import OWN_FLAGS, WORKFLOW_FLAGS, Flag, FlagValue, GivenFlags
 from garboard.phases.workflow import ContextT, Phase, tree_text
 
 OUTPUT = "output"
@@ -32,11 +33,12 @@ class Workflow(Generic[ContextT]):
     phases: Sequence[Phase[ContextT]]
     flags: Mapping[str, Flag]
     run: Callable[[Asked], None]
+    own_flags: Sequence[str] = tuple(OWN_FLAGS)
+    is_undoable: bool = True
 
     def options(self, names: Iterable[str]) -> list[click.Parameter]:
-        own = ("strict-config", "strict-patches")
         options: list[click.Parameter] = [_option(self.flags[name]) for name in names]
-        options += [_option(OWN_FLAGS[name]) for name in own]
+        options += [_option(OWN_FLAGS[name]) for name in self.own_flags]
         output = click.Choice(["text", "json", "yaml"])
         options.append(
             click.Option(
@@ -109,7 +111,7 @@ class WorkflowGroup(click.Group, Generic[ContextT]):
     ) -> None:
         super().__init__(
             name=workflow.name,
-            params=workflow.options(flags),
+            params=[*workflow.options(flags), *map(_option, WORKFLOW_FLAGS.values() if workflow.is_undoable else ())],
             callback=self._run,
             help=f"{summary}\n\nThe phases, in their order:\n\n\b\n{tree_text(workflow.phases)}",
             epilog=kept_example(epilog),
@@ -158,18 +160,37 @@ def asked(only: str | None = None) -> Asked:
     return Asked(GivenFlags(values, frozenset(given)), argument, output, only)
 
 
+class GoInteger(click.ParamType[int]):
+    """An integer of 32 bits as Go's flags read it, also 0x1bb, 0b11 and the octal 010; its range is checked later."""
+
+    name = "integer"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        octal = re.fullmatch(r"([+-]?)0_?([0-7][0-7_]*)", text)
+        try:
+            number = int(f"{octal[1]}0o{octal[2]}" if octal else text, 0)
+        except ValueError:
+            self.fail(f"{text!r} is not a valid integer", param, ctx)
+        if not -(1 << 31) <= number < 1 << 31:
+            self.fail(f"{text!r} is out of range", param, ctx)
+        return number
+
+
 def _argument(name: str) -> click.Argument:
     return click.Argument([name.replace("-", "_")], required=False, metavar=f"[{name.upper()}]")
 
 
 def _option(flag: Flag) -> click.Option:
-    declarations = [f"--{flag.name}", flag.name.replace("-", "_")]
+    short = [f"-{flag.letter}"] if flag.letter else []
+    declarations = [*short, f"--{flag.name}", flag.name.replace("-", "_")]
     shared = {"help": flag.help, "hidden": flag.is_hidden}
     if flag.kind == "switch":
         return click.Option(declarations, is_flag=True, **shared)  # type: ignore[arg-type]
+    if flag.choices:
+        return click.Option(declarations, type=click.Choice(flag.choices), **shared)  # type: ignore[arg-type]
     if flag.kind == "number":
-        number = click.IntRange(0, 65535)
-        return click.Option(declarations, type=number, default=flag.default, show_default=True, **shared)  # type: ignore[arg-type]
+        return click.Option(declarations, type=GoInteger(), default=flag.default, show_default=True, **shared)  # type: ignore[arg-type]
     if flag.kind in ("list", "map"):
         return click.Option(declarations, multiple=True, metavar=flag.metavar or "LIST", **shared)  # type: ignore[arg-type]
     return click.Option(

@@ -5,16 +5,14 @@ from datetime import UTC, datetime
 
 from garboard.cli.output import OutputFormat, write_data
 from garboard.cli.workflow.cluster import NodeCluster
+from garboard.cli.workflow.commands import Asked
+from garboard.cli.workflow.hands import RunSettings, crew_for
+from garboard.cli.workflow.telling import tell
+from garboard.cli.workflow.transactions import RunOptions, TimingsFormat, Transactions, can_journal
 from garboard.documents import write_yaml
-from garboard.engine import Executor, Hands, Issue, Plan, PutObject, paths_written, plan_as_json, plan_as_text
+from garboard.engine import Executor, Plan, PutObject, plan_as_json, plan_as_text
+from garboard.engine.runs import ClusterPlace
 from garboard.host.node_machine import NodeMachine
-from garboard.phases.issuing import PkiIssuer, PkiRequest
-from garboard.pki.keys import PooledKeys
-
-
-def tell(line: str) -> None:
-    """Say something about the run on stderr."""
-    sys.stderr.write(f"{line}\n")
 
 
 def show_plan(plan: Plan, output: OutputFormat) -> None:
@@ -30,20 +28,36 @@ def show_objects(plan: Plan) -> None:
             sys.stdout.write(f"---\n{write_yaml(step.action.content)}")
 
 
-def carry_out(plan: Plan, machine: NodeMachine, cluster: NodeCluster | None = None) -> None:
+def run_options(command: str, asked: Asked, cluster: ClusterPlace) -> RunOptions:
+    """Return how a workflow, or a phase of it, is carried out."""
+    timings: TimingsFormat = "json" if asked.flags.text("timings") == "json" else "text"
+    return RunOptions(
+        command=f"{command} phase {asked.only}" if asked.only else command,
+        is_whole=asked.only is None,
+        cluster=cluster,
+        undoes_on_failure=asked.flags.switch("undo-on-failure"),
+        diagnostics=asked.flags.text("diagnostics"),
+        timings=timings if asked.flags.text("timings") else "",
+    )
+
+
+def refuse_open_run(machine: NodeMachine) -> None:
+    """Refuse to plan on a node that an earlier run has left half way; what is found there would mislead."""
+    if can_journal():
+        Transactions(machine).refuse_open_or_busy()
+
+
+def carry_out(
+    plan: Plan, machine: NodeMachine, settings: RunSettings, options: RunOptions, cluster: NodeCluster | None = None
+) -> None:
     """Do the steps of the plan, and say on stderr what is being done."""
     for note in plan.notes:
         tell(f"[{note.phase}] {'warning: ' if note.is_warning else ''}{note.text}")
-    requests = (step.action.request for step in plan.steps if isinstance(step.action, Issue))
-    with PooledKeys(each.inputs.key_algorithm for each in requests if isinstance(each, PkiRequest)) as keys:
-        issuer = PkiIssuer(machine.folder, keys, datetime.now(UTC))
-        executor = Executor(Hands(files=machine, services=machine.manager, issuer=issuer, objects=cluster), tell)
+    if plan.steps and can_journal():
+        Transactions(machine).carry_out(plan, settings, options, cluster)
+        return
+    with crew_for(plan, machine, settings, datetime.now(UTC), cluster) as crew:
+        executor = Executor(crew.hands, tell)
         executor.refuse(plan)
-        if cluster and _needs_kubeconfig(plan, cluster.kubeconfig):
-            cluster.check()
+        crew.check(plan)
         executor.execute(plan)
-
-
-def _needs_kubeconfig(plan: Plan, path: str) -> bool:
-    """Whether a kubeconfig must be there before the plan begins: objects are put, and no step makes it."""
-    return path not in paths_written(plan.steps) and any(isinstance(step.action, PutObject) for step in plan.steps)

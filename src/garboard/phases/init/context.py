@@ -13,6 +13,7 @@ from garboard.manifests import NodeHost, RenderedFile
 from garboard.model.go_paths import join_path
 from garboard.model.lifecycle import InitConfiguration
 from garboard.phases.patching import NodePatches
+from garboard.phases.preflight import Exam
 from garboard.pki import KUBECONFIGS, PkiInputs, certificate
 from garboard.pki.credentials import ObservedKubeconfig, decide_with_external_ca, observe_kubeconfig
 from garboard.pki.decide import warnings_of
@@ -84,6 +85,13 @@ class InitContext:
     kubeconfig_dir: str
     now: datetime
     uploads_certs: bool = False
+    certificate_key: str = field(default="", repr=False)  # what shared certificates are sealed with
+    shows_join_command: bool = False
+    prints_token: bool = True
+    prints_certificate_key: bool = True
+    ignored_checks: frozenset[str] = frozenset()
+    exam: Exam | None = None  # None if nobody looks whether the machine is ready
+    is_only_shown: bool = False  # what stands in the way is told, and does not stop the plan from being made
     kubeconfig: str = ADMIN_CONF  # leads to the cluster that objects are put into
     cluster: ClusterView | None = None  # None if nobody shall be asked
     planned: frozenset[str] = field(default_factory=frozenset)  # files that earlier steps of the plan write

@@ -78,7 +78,8 @@ def init_from_values(flags: GivenFlags, notes: Notes) -> tuple[InitConfiguration
         ),
         local_api_endpoint=ApiEndpoint(
             advertise_address=flags.text("apiserver-advertise-address"),
-            bind_port=flags.number("apiserver-bind-port", ApiEndpoint().bind_port),
+            # 0 is what nobody has set to kubeadm, and then defaulted.
+            bind_port=flags.number("apiserver-bind-port", 0) or ApiEndpoint().bind_port,
         ),
         certificate_key=flags.text("certificate-key"),
         patches_directory=flags.text("patches") or None,

@@ -4,14 +4,28 @@ from collections.abc import Iterator
 
 from garboard.engine import ControlService, Note, Step
 from garboard.manifests.kubelet import kubelet_files
+from garboard.manifests.paths import KUBELET_DIR
+from garboard.model.component import LocalEtcd
 from garboard.phases.init.context import InitContext
 
 KUBELET = "kubelet"
+# Where a kubelet and its runtime keep what belongs to pods, besides its own folder.
+POD_FOLDERS = ("/var/log/pods", "/var/log/containers")
 _NO_MANAGER = "No supported init system detected, won't make sure the kubelet is running properly."
 
 
 def plan_kubelet_start(context: InitContext) -> Iterator[Step | Note]:
     """Plan the files that differ, and a (re)start unless the kubelet runs with these very files."""
+    yield from plan_kubelet(context, kind="InitConfiguration", registers_taints=False)
+
+
+def plan_kubelet(
+    context: InitContext, *, kind: str, registers_taints: bool, has_other_changes: bool = False, registers: str = ""
+) -> Iterator[Step | Note]:
+    """Plan the kubelet of any node; `has_other_changes` starts it anew even if it has these very files.
+
+    `registers` is the Node that it will make, if the cluster has none of that name.
+    """
     cluster = context.config.cluster
     patches = context.patches.begin(cluster.release)
     rendered = kubelet_files(
@@ -19,13 +33,13 @@ def plan_kubelet_start(context: InitContext) -> Iterator[Step | Note]:
         cluster,
         context.config.node_registration,
         context.host,
-        kind="InitConfiguration",
-        registers_taints=False,
+        kind=kind,
+        registers_taints=registers_taints,
         patcher=patches,
     )
     writes = tuple(context.writes(rendered))
     yield from patches.notes()
-    has_changes = any(isinstance(each, Step) for each in writes)
+    has_changes = has_other_changes or any(isinstance(each, Step) for each in writes)
     if not context.machine.has_service_manager():
         yield Note(_NO_MANAGER, is_warning=True)
         yield from writes
@@ -36,4 +50,14 @@ def plan_kubelet_start(context: InitContext) -> Iterator[Step | Note]:
     yield from writes
     if has_changes or not is_active:
         cause = "its configuration changes" if has_changes else "it does not run"
-        yield Step(ControlService(service=KUBELET, verb="start", is_needed=False), cause)
+        start = ControlService(
+            service=KUBELET, verb="start", is_needed=False, fills=_fills(context), registers=registers
+        )
+        yield Step(start, cause)
+
+
+def _fills(context: InitContext) -> tuple[str, ...]:
+    """Return what the kubelet and the pods of the control plane will write to; the one of a join makes kubelet.conf."""
+    etcd = context.config.cluster.etcd
+    own = (KUBELET_DIR, context.kubeconfig_path("kubelet.conf"))
+    return (*own, *((etcd.data_dir,) if isinstance(etcd, LocalEtcd) else ()), *POD_FOLDERS)

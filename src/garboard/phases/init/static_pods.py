@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from garboard.engine import ChangeOwner, MakeFolder, Note, Step
+from garboard.engine import ChangeOwner, MakeFolder, Note, Outcome, Step, WriteFile
 from garboard.manifests import ControlPlaneNode, RenderedFile
 from garboard.manifests.api_server import NAME as API_SERVER
 from garboard.manifests.api_server import authorization_warnings
@@ -24,11 +24,22 @@ def plan_etcd(context: InitContext) -> Iterator[Step | Note]:
     if not isinstance(local, LocalEtcd):
         yield Note("External etcd mode. Skipping the creation of a manifest for local etcd")
         return
+    yield from plan_etcd_folder(context, local)
+    yield from plan_etcd_pod(context)
+
+
+def plan_etcd_folder(context: InitContext, local: LocalEtcd) -> Iterator[Step]:
     if not context.machine.has_folder(local.data_dir):
         yield Step(MakeFolder(path=local.data_dir, mode=_ETCD_DATA_MODE), "there is no such folder")
+
+
+def plan_etcd_pod(
+    context: InitContext, initial_cluster: str = "", outcomes: tuple[Outcome, ...] = ()
+) -> Iterator[Step | Note]:
+    """Plan the manifest of etcd; a member that joins others names them, or what stands for them until it knows them."""
     users, node = _with_users(context)
     yield from users
-    yield from _plan_pod(context, node, etcd_pod(node))
+    yield from _plan_pod(context, node, etcd_pod(node, initial_cluster), outcomes)
 
 
 def plan_component(name: str) -> Callable[[InitContext], Iterator[Step | Note]]:
@@ -60,14 +71,20 @@ def _with_users(context: InitContext) -> tuple[tuple[Step | Note, ...], ControlP
     return tuple(context.writes(files)), ControlPlaneNode.of_init(context.config, host)
 
 
-def _plan_pod(context: InitContext, node: ControlPlaneNode, pod: StaticPod) -> Iterator[Step | Note]:
+def _plan_pod(
+    context: InitContext, node: ControlPlaneNode, pod: StaticPod, outcomes: tuple[Outcome, ...] = ()
+) -> Iterator[Step | Note]:
     if node.host.rootless_ids is not None:
         for each in ownerships(pod.name, node, node.host.rootless_ids):
             yield from _plan_owner(context, each)
     patches = context.patches.begin(context.config.cluster.release)
     file = static_pod_file(pod, patches)
     yield from patches.notes()
-    yield from context.writes(iter((file,)))
+    for write in context.writes(iter((file,))):
+        if outcomes and isinstance(write, Step) and isinstance(write.action, WriteFile):
+            yield replace(write, action=replace(write.action, outcomes=outcomes))
+        else:
+            yield write
 
 
 def _plan_owner(context: InitContext, wanted: Ownership) -> Iterator[Step]:

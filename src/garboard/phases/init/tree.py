@@ -5,16 +5,22 @@ from garboard.phases.init.certs import plan_certificate, plan_service_account
 from garboard.phases.init.context import InitContext
 from garboard.phases.init.kubeconfig import plan_kubeconfig
 from garboard.phases.init.kubelet import plan_kubelet_start
+from garboard.phases.init.live import (
+    plan_mark_control_plane,
+    plan_rotation,
+    plan_upload_certs,
+    plan_wait_control_plane,
+)
+from garboard.phases.init.next_steps import plan_show_join_command
 from garboard.phases.init.objects import (
     plan_bootstrap_token,
     plan_coredns,
     plan_kube_proxy,
     plan_kubeadm_config,
     plan_kubelet_config,
-    plan_upload_certs,
 )
+from garboard.phases.init.preflight import plan_preflight
 from garboard.phases.init.static_pods import plan_component, plan_etcd
-from garboard.phases.unbuilt import not_built
 from garboard.phases.workflow import Phase
 from garboard.pki import CERTIFICATES, KUBECONFIGS, CertSpec, KubeconfigSpec
 
@@ -145,7 +151,7 @@ KUBELET_FINALIZE: Phase[InitContext] = Phase(
         Phase(
             name="enable-client-cert-rotation",
             summary="Let the kubelet rotate its certificate",
-            plan=not_built("waiting for the kubelet's own client certificate"),
+            plan=plan_rotation,
             flags=(*_BASIC, "cert-dir"),
         ),
     ),
@@ -175,7 +181,7 @@ INIT: tuple[Phase[InitContext], ...] = (
     Phase(
         name="preflight",
         summary="Check that the machine is ready",
-        plan=not_built("the checks of the machine and pulling images"),
+        plan=plan_preflight,
         flags=(*_BASIC, "cri-socket", "ignore-preflight-errors", "image-repository"),
     ),
     CERTS,
@@ -191,7 +197,7 @@ INIT: tuple[Phase[InitContext], ...] = (
     Phase(
         name="wait-control-plane",
         summary="Wait until the control plane answers",
-        plan=not_built("waiting for the kubelet and the control plane"),
+        plan=plan_wait_control_plane,
     ),
     UPLOAD_CONFIG,
     Phase(
@@ -203,7 +209,7 @@ INIT: tuple[Phase[InitContext], ...] = (
     Phase(
         name="mark-control-plane",
         summary="Label and taint the control-plane node",
-        plan=not_built("changing the Node object"),
+        plan=plan_mark_control_plane,
         flags=(*_BASIC, "node-name"),
     ),
     Phase(
@@ -218,7 +224,7 @@ INIT: tuple[Phase[InitContext], ...] = (
     Phase(
         name="show-join-command",
         summary="Show how other nodes join",
-        plan=not_built("the join command"),
+        plan=plan_show_join_command,
         needs=("bootstrap-token", "upload-certs"),
     ),
 )

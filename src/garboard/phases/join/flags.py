@@ -21,10 +21,14 @@ ADMIN_CONF = "/etc/kubernetes/admin.conf"
 _OF_CONTROL_PLANES = frozenset({"apiserver-advertise-address", "apiserver-bind-port", "certificate-key"})
 
 
-def join_from_values(flags: GivenFlags, endpoint: str | None) -> JoinConfiguration:
-    """Return the configuration that flags and the endpoint alone make, not yet completed."""
+def join_from_values(flags: GivenFlags, endpoint: str | None, *, has_admin: bool = False) -> JoinConfiguration:
+    """Return the configuration that flags and the endpoint alone make, not yet completed.
+
+    With `has_admin`, a control plane needs no discovery: an earlier phase has made admin.conf.
+    """
+    is_known = has_admin and flags.switch("control-plane")
     return JoinConfiguration(
-        discovery=_discovery(flags, endpoint),
+        discovery=FileDiscovery(kube_config_path=ADMIN_CONF) if is_known else _discovery(flags, endpoint),
         tls_bootstrap_token=flags.text("tls-bootstrap-token") or flags.text("token"),
         node_registration=NodeRegistration(
             name=flags.text("node-name"),

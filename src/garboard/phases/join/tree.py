@@ -7,7 +7,16 @@ control-plane-join, as it was before; each phase's `run_if` decides.
 """
 
 from garboard.phases.join.context import JoinContext
-from garboard.phases.unbuilt import not_built
+from garboard.phases.join.etcd import plan_check_etcd, plan_etcd_join
+from garboard.phases.join.kubelet import plan_kubelet_start, plan_wait_bootstrap
+from garboard.phases.join.preparing import (
+    plan_certs,
+    plan_control_plane,
+    plan_download_certs,
+    plan_kubeconfigs,
+    plan_preflight,
+)
+from garboard.phases.join.waiting import plan_mark, plan_wait_control_plane
 from garboard.phases.workflow import Phase
 
 _BASIC = ("config", "dry-run")
@@ -34,6 +43,9 @@ def joins_etcd_late(context: JoinContext) -> bool:
     return is_control_plane(context) and not context.is_kubelet_local_mode
 
 
+# Phases that only look at this machine: by themselves they need no way to the cluster.
+WITHOUT_CLUSTER = frozenset({"kubelet-wait-bootstrap", "wait-control-plane"})
+
 CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
     name="control-plane-prepare",
     summary="Prepare the machine for a control plane",
@@ -51,7 +63,7 @@ CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
         Phase(
             name="download-certs",
             summary="Fetch the shared certificates",
-            plan=not_built("reading the Secret kubeadm-certs"),
+            plan=plan_download_certs,
             run_if=is_control_plane,
             flags=(*_BASIC, "certificate-key", "control-plane", *_DISCOVERY),
             takes=_ENDPOINT,
@@ -59,7 +71,7 @@ CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
         Phase(
             name="certs",
             summary="Generate the certificates",
-            plan=not_built("the cluster's configuration, which is in the cluster"),
+            plan=plan_certs,
             run_if=is_control_plane,
             flags=(*_BASIC, "apiserver-advertise-address", "control-plane", "node-name", *_DISCOVERY),
             takes=_ENDPOINT,
@@ -67,7 +79,7 @@ CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
         Phase(
             name="kubeconfig",
             summary="Generate the kubeconfigs",
-            plan=not_built("the cluster's configuration, which is in the cluster"),
+            plan=plan_kubeconfigs,
             run_if=is_control_plane,
             flags=(*_BASIC, "certificate-key", "control-plane", *_DISCOVERY),
             takes=_ENDPOINT,
@@ -75,7 +87,7 @@ CONTROL_PLANE_PREPARE: Phase[JoinContext] = Phase(
         Phase(
             name="control-plane",
             summary="Generate the manifests",
-            plan=not_built("the cluster's configuration, which is in the cluster"),
+            plan=plan_control_plane,
             run_if=is_control_plane,
             flags=(*_BASIC, "apiserver-advertise-address", "apiserver-bind-port", "control-plane", "patches"),
         ),
@@ -95,14 +107,14 @@ CONTROL_PLANE_JOIN: Phase[JoinContext] = Phase(
         Phase(
             name="etcd",
             summary="Add this node's etcd member, where local mode is off",
-            plan=not_built("adding an etcd member"),
+            plan=plan_etcd_join,
             run_if=joins_etcd_late,
             is_hidden=True,
         ),
         Phase(
             name="mark-control-plane",
             summary="Label and taint the control-plane node",
-            plan=not_built("changing the Node object"),
+            plan=plan_mark,
             run_if=is_control_plane,
             flags=(*_BASIC, "control-plane", "node-name"),
         ),
@@ -113,7 +125,7 @@ JOIN: tuple[Phase[JoinContext], ...] = (
     Phase(
         name="preflight",
         summary="Check the machine and find the cluster",
-        plan=not_built("the checks of the machine and finding the cluster"),
+        plan=plan_preflight,
         flags=(
             *_BASIC, "apiserver-advertise-address", "apiserver-bind-port", "certificate-key", "control-plane",
             "cri-socket", "ignore-preflight-errors", "node-name", *_DISCOVERY,
@@ -124,28 +136,28 @@ JOIN: tuple[Phase[JoinContext], ...] = (
     Phase(
         name="check-etcd",
         summary="Check the health of etcd",
-        plan=not_built("asking etcd for its health"),
+        plan=plan_check_etcd,
         run_if=is_control_plane,
         is_hidden=True,
     ),
     Phase(
         name="kubelet-start",
         summary="Write the kubelet's files and (re)start it",
-        plan=not_built("finding the cluster and its kubelet configuration"),
+        plan=plan_kubelet_start,
         flags=(*_BASIC, "cri-socket", "node-name", "patches", *_DISCOVERY),
         takes=_ENDPOINT,
     ),
     Phase(
         name="etcd-join",
         summary="Add this node's etcd member",
-        plan=not_built("adding an etcd member"),
+        plan=plan_etcd_join,
         run_if=joins_etcd_first,
         flags=(*_BASIC, "apiserver-advertise-address", "control-plane", "node-name", "patches"),
     ),
     Phase(
         name="kubelet-wait-bootstrap",
         summary="Wait for the kubelet's own certificate",
-        plan=not_built("waiting for the kubelet"),
+        plan=plan_wait_bootstrap,
         run_if=has_local_mode,
         flags=(*_BASIC, "cri-socket"),
     ),
@@ -153,7 +165,7 @@ JOIN: tuple[Phase[JoinContext], ...] = (
     Phase(
         name="wait-control-plane",
         summary="Wait until the control plane answers",
-        plan=not_built("waiting for the control plane"),
+        plan=plan_wait_control_plane,
         run_if=is_control_plane,
     ),
 )  # fmt: skip

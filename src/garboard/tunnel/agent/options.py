@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from garboard.errors import BadUsage, InvalidValue
+from garboard.tunnel.agent.server_count import CountSource
 from garboard.tunnel.destinations import Target
 from garboard.tunnel.flow import Patience
 from garboard.tunnel.identifiers import Identifiers
+from garboard.tunnel.leases import LeaseBook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +18,7 @@ class AgentOptions:
     agent_identifiers: str = ""
     proxy_server_host: str = "127.0.0.1"
     proxy_server_port: int = 8091
+    tls_server_name: str = ""  # when the servers' certificate, or their choice of a tenant, goes by another name
     ca_cert: Path | None = None
     agent_cert: Path | None = None
     agent_key: Path | None = None
@@ -28,6 +31,8 @@ class AgentOptions:
     sync_interval_s: float = 1.0
     sync_interval_cap_s: float = 10.0
     sync_forever: bool = False
+    server_count_source: CountSource = CountSource.DEFAULT
+    lease_book: LeaseBook | None = field(default=None, repr=False)
     keepalive_s: float = 3600.0
     drain_timeout_s: float = 0.0
     patience: Patience = field(default_factory=Patience)

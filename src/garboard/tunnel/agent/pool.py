@@ -14,6 +14,7 @@ from garboard.rpc import KeepaliveConfig, Metadata, PeerUnreachable, TcpTarget
 from garboard.rpc.aio import AioClient
 from garboard.tunnel.agent.listeners import TargetPorts
 from garboard.tunnel.agent.options import AgentOptions
+from garboard.tunnel.agent.server_count import ServerCount
 from garboard.tunnel.agent.server_stream import AgentCounts, ServerStream
 from garboard.tunnel.capabilities import offer
 from garboard.tunnel.flow import StallWatch
@@ -49,13 +50,13 @@ class ServerPool:
         self._clients: dict[ServerStream, AioClient] = {}
         self._reached: dict[Address, ServerStream] = {}  # who answered last at each address
         self.streams: dict[str, ServerStream] = {}  # by server id
-        self._announced = 1
+        self.count = ServerCount(options.server_count_source, counts_leases=options.lease_book is not None)
         self.is_draining = False
 
     @property
     def server_count(self) -> int:
-        """How many servers there should be: as many as they say, or as many as we were told of."""
-        return max(self._announced, len(self._addresses))
+        """How many servers there should be: as many as they or their leases say, or as many as we were told of."""
+        return max(self.count.wanted, len(self._addresses))
 
     @property
     def open_endpoints(self) -> int:
@@ -72,6 +73,11 @@ class ServerPool:
         self.is_draining = True
         for stream in self.streams.values():
             stream.drain()
+
+    def recount(self) -> None:
+        """There may be more servers than before."""
+        for wake in self._wakes.values():
+            wake.set()
 
     async def close(self) -> None:
         self.is_draining = True
@@ -114,7 +120,7 @@ class ServerPool:
         return self._options.sync_interval_s
 
     async def _connect(self, address: Address) -> None:
-        target = TcpTarget(*address, self._make_tls())
+        target = TcpTarget(*address, self._make_tls(), self._options.tls_server_name or None)
         metadata = self._metadata()
         client = await AioClient.connect(
             target, keepalive=KeepaliveConfig(self._options.keepalive_s), timeout_s=CONNECT_TIMEOUT_S
@@ -146,7 +152,7 @@ class ServerPool:
             log.debug("server.duplicate server=%s", server_id)
             client.link.close("already connected to this server")
             return
-        self._announced = int(count) if count.isdigit() and int(count) else 1
+        self.count.server_said(count)
         self.streams[server_id] = stream
         self._clients[stream] = client
         log.info("server.connected server=%s connected=%d of=%d", server_id, len(self.streams), self.server_count)

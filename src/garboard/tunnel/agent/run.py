@@ -9,12 +9,14 @@ from typing import Final
 from garboard.tunnel.agent.listeners import TargetPorts
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.pool import ServerPool
+from garboard.tunnel.agent.server_count import LeaseCounter
 from garboard.tunnel.agent.server_stream import AgentCounts
+from garboard.tunnel.agent.status import AgentTracer, agent_document
 from garboard.tunnel.background import beside
 from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import Gauge, Metrics, Total
 from garboard.tunnel.tls import client_context
-from garboard.tunnel.web import OK, Page, PageMaker, serve_pages
+from garboard.tunnel.web import OK, Page, PageMaker, json_page, serve_pages
 
 PREFIX: Final = "konnectivity_network_proxy_agent_"
 # Word for word what the stock agent says of these two: its test suite compares it.
@@ -26,12 +28,21 @@ class Agent:
     """An agent that runs; make it with `run_agent`."""
 
     def __init__(self, options: AgentOptions) -> None:
-        self._counts = AgentCounts()
+        self.counts = AgentCounts()
         self.watch = StallWatch(options.patience)
         self.ports = TargetPorts(options.bind_address, options.targets, self.watch)
-        self.pool = ServerPool(options, lambda: _tls(options), self._counts, self.watch, self.ports)
-        self.health_port = 0
+        self.pool = ServerPool(options, lambda: _tls(options), self.counts, self.watch, self.ports)
+        self.health_port = self.admin_port = 0
+        self._options = options
         self._metrics = self._make_metrics()
+        book = options.lease_book
+        self._leases = LeaseCounter(book, self.pool.count, self.pool.recount) if book is not None else None
+        if self._leases is not None:
+            self._metrics.add(self._leases.families())
+
+    async def count_leases(self) -> None:
+        if self._leases is not None:
+            await self._leases.run()
 
     def pages(self) -> dict[str, PageMaker]:
         return {
@@ -40,6 +51,9 @@ class Agent:
             "/ready": self._readiness,
             "/metrics": lambda _verbose: Page(HTTPStatus.OK, self._metrics.text()),
         }
+
+    def status(self, _verbose: bool) -> Page:
+        return json_page(agent_document(self._options, self.pool, self.ports))
 
     @property
     def open_connections(self) -> int:
@@ -56,7 +70,7 @@ class Agent:
         return Page(HTTPStatus.OK, "\n".join([*lines, "readyz check passed\n"])) if is_verbose else OK
 
     def _make_metrics(self) -> Metrics:
-        counts, pool, ports = self._counts, self.pool, self.ports
+        counts, pool, ports = self.counts, self.pool, self.ports
         return Metrics(
             PREFIX,
             {
@@ -76,7 +90,7 @@ class Agent:
         )
 
     def _stalled(self) -> int:
-        return self._counts.stalled_endpoints + self.ports.entry.stalled
+        return self.counts.stalled_endpoints + self.ports.entry.stalled
 
     def _queues(self) -> dict[str, float]:
         streams = self.pool.streams.values()
@@ -103,11 +117,12 @@ async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
         health = serve_pages(options.health_server_host, options.health_server_port, agent.pages())
         agent.health_port = await stack.enter_async_context(health)
         elsewhere = Page(HTTPStatus.MOVED_PERMANENTLY, "", f"http://localhost:{agent.health_port}/metrics")
-        admin = serve_pages(options.admin_bind_address, options.admin_server_port, {"/metrics": lambda _: elsewhere})
-        await stack.enter_async_context(admin)
-        await stack.enter_async_context(
-            beside(agent.pool.run(), agent.watch.run(), agent.ports.run(), agent.ports.entry.keep_time())
-        )
+        pages = {"/metrics": lambda _: elsewhere, "/status": agent.status}
+        questions = {"/trace": AgentTracer(agent.pool, agent.ports)}
+        admin = serve_pages(options.admin_bind_address, options.admin_server_port, pages, questions)
+        agent.admin_port = await stack.enter_async_context(admin)
+        jobs = (agent.pool.run(), agent.watch.run(), agent.ports.run(), agent.ports.entry.keep_time())
+        await stack.enter_async_context(beside(*jobs, agent.count_leases()))
         try:
             yield agent
         finally:

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-from garboard.errors import InvalidValue
+from garboard.errors import GarboardError, InvalidValue
 from garboard.rpc import ServerCall, Status, StatusCode
 from garboard.rpc.aio import AioLink
 from garboard.rpc.metadata import Metadata
@@ -83,6 +83,15 @@ def accept_agent(proxy: Proxy, identity: ServerIdentity, link: AioLink, call: Se
     told, terms = answer(call.metadata, proxy.allowed)
     call.start((*identity.as_metadata(), *told))
     AgentStream(proxy, link, call, AgentBackend(agent_id, identifiers), terms)
+    link.poke()
+
+
+def refuse_agent(link: AioLink, call: ServerCall, error: GarboardError) -> None:
+    """End the call of an agent that is not let in."""
+    if call.status is not None:
+        return
+    log.warning("agent.refused reason=%s", error.message)
+    call.finish(Status(StatusCode.UNAUTHENTICATED, error.message))
     link.poke()
 
 

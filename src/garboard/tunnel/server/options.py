@@ -1,27 +1,19 @@
 """What a proxy server can be told; names and defaults are those of the stock flags."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
 from garboard.errors import BadUsage
 from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.flow import Patience
+from garboard.tunnel.leases import LeaseBook
 from garboard.tunnel.server.routing import Strategy
-
-
-class Mode(StrEnum):
-    GRPC = "grpc"
-    HTTP_CONNECT = "http-connect"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPair:
-    """Certificate and key files, and the authority whose clients are let in."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
+from garboard.tunnel.server.tenants import FrontEnd, Tenant
+from garboard.tunnel.server.tenants import Mode as Mode
+from garboard.tunnel.server.tokens import TokenReviewer, TokenRules
+from garboard.tunnel.tls import KeyPair as KeyPair
+from garboard.tunnel.tls import TlsPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +38,14 @@ class ServerOptions:
     frontend_keepalive_s: float = 3600.0
     graceful_shutdown_s: float = 0.0
     backend_dial_timeout_s: float = 0.0
+    tls: TlsPolicy = field(default_factory=TlsPolicy)
+    token_rules: TokenRules | None = None
+    kubeconfig: Path | None = None
+    reviewer_for: Callable[[Path | None], TokenReviewer] | None = field(default=None, repr=False)
+    review_qps: float = 0.0
+    review_burst: int = 0
+    lease_book: LeaseBook | None = field(default=None, repr=False)
+    tenants: tuple[Tenant, ...] = ()  # in place of the one cluster that the options above describe
     patience: Patience = field(default_factory=Patience)
     allowed: AllowList = field(default_factory=AllowList)  # what nodes may reach through this server
 
@@ -55,7 +55,29 @@ class ServerOptions:
         if problems:
             raise BadUsage("; ".join(problems), hint="see `garboard tunnel server --help`")
 
+    def clusters(self) -> tuple[Tenant, ...]:
+        """Whom the server serves: the tenants, or without any the one cluster of the flags."""
+        if self.tenants:
+            return self.tenants
+        assert self.cluster_keys is not None
+        front = FrontEnd(
+            mode=self.mode,
+            uds_name=self.uds_name,
+            delete_existing_uds_file=self.delete_existing_uds_file,
+            bind_address=self.server_bind_address,
+            port=self.server_port,
+            keys=self.server_keys,
+        )
+        keys, rules = self.cluster_keys, self.token_rules
+        return (
+            Tenant(
+                name="", keys=keys, front=front, token_rules=rules, kubeconfig=self.kubeconfig, allowed=self.allowed
+            ),
+        )
+
     def _rules(self) -> tuple[tuple[str, bool], ...]:
+        if self.tenants:
+            return self._tenant_rules()
         has_client_ca = self.server_keys is not None and self.server_keys.client_ca is not None
         return (
             ("--uds-name needs --server-port=0", bool(self.uds_name) and self.server_port != 0),
@@ -65,5 +87,18 @@ class ServerOptions:
             ("without --uds-name, --server-cert, --server-key and --server-ca-cert are needed", not self.uds_name and
              not has_client_ca),
             ("--cluster-cert and --cluster-key are needed", self.cluster_keys is None),
+            ("--server-count must be at least 1", self.server_count < 1),
+            ("--cluster-ca-cert and --agent-namespace exclude each other: agents show a certificate or a token",
+             self.token_rules is not None and self.cluster_keys is not None and bool(self.cluster_keys.client_ca)),
+        )  # fmt: skip
+
+    def _tenant_rules(self) -> tuple[tuple[str, bool], ...]:
+        return (
+            ("--tenants takes no --cluster-cert, --cluster-key or --cluster-ca-cert: its file names them",
+             self.cluster_keys is not None),
+            ("--tenants takes no --uds-name, --server-cert, --server-key or --server-ca-cert: its file names sockets",
+             bool(self.uds_name) or self.server_keys is not None),
+            ("--tenants takes no --allowed-destination: its file names them", not self.allowed.is_empty),
+            ("--tenants takes no --agent-namespace: its file names whom to trust", self.token_rules is not None),
             ("--server-count must be at least 1", self.server_count < 1),
         )  # fmt: skip

@@ -1,87 +1,32 @@
-"""A whole proxy server: its listeners, its pages, and how it ends."""
+"""A whole proxy server: its port for agents, the clusters behind it, its pages, and how it ends."""
 
 import asyncio
 import contextlib
 import logging
-import os
-import random
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from http import HTTPStatus
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from garboard.rpc import Http2Config, KeepaliveConfig, Limits, RpcConfig, ServerCall, ServerEndpoint, Status, StatusCode
+from garboard.errors import NotReady
+from garboard.rpc import ServerCall
 from garboard.rpc.aio import AioLink
 from garboard.tunnel.background import beside
-from garboard.tunnel.flow import StallWatch
-from garboard.tunnel.server.agent_stream import ServerIdentity, accept_agent
-from garboard.tunnel.server.grpc_front import GrpcFront
-from garboard.tunnel.server.http_front import HttpFront
-from garboard.tunnel.server.options import KeyPair, Mode, ServerOptions
+from garboard.tunnel.metrics import text_by_tenant
+from garboard.tunnel.server.agent_stream import ServerIdentity
+from garboard.tunnel.server.cluster import Cluster, listening
+from garboard.tunnel.server.grpc_port import GrpcPort
+from garboard.tunnel.server.lease_keeper import LeaseKeeper
+from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import Proxy
-from garboard.tunnel.server.routing import Backends
-from garboard.tunnel.switchboard import Times
-from garboard.tunnel.tls import ListenerKeys
-from garboard.tunnel.web import OK, Page, PageMaker, cannot_listen, serve_pages
+from garboard.tunnel.server.status import ServerTracer, server_document
+from garboard.tunnel.server.tenants import canonical_name
+from garboard.tunnel.tls import ListenerKeys, Listening
+from garboard.tunnel.web import OK, Page, PageMaker, Question, json_page, serve_pages
 
-# An API server may put all of its tunnels on one connection.
-CONFIG: Final = RpcConfig(http2=Http2Config(limits=Limits(concurrent_streams=100_000)))
 CERTIFICATES_EVERY_S: Final = 10.0
-DEFAULT_DIAL_S: Final = 30.0  # as long as an API server waits
 
 log = logging.getLogger("garboard.tunnel")
-
-
-class _Link(AioLink):
-    """A link that its port knows from the moment it is connected: TLS handshakes that fail never get so far."""
-
-    port: "GrpcPort"
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.port.links.add(self)
-        super().connection_made(transport)
-
-
-class GrpcPort:
-    """The connections of one gRPC listener, each call of which goes to `take`."""
-
-    def __init__(self, method: str, take: Callable[[AioLink, ServerCall], object], keepalive_s: float) -> None:
-        self._method = method
-        self._take = take
-        self._keepalive = KeepaliveConfig(keepalive_s)
-        self.links: set[AioLink] = set()
-
-    def accept(self) -> AioLink:
-        link = _Link(
-            ServerEndpoint(config=CONFIG), on_call=self._on_call, on_change=self._on_change, keepalive=self._keepalive
-        )
-        link.port = self
-        return link
-
-    def shut_down(self) -> None:
-        """Take no new calls."""
-        for link in self.links:
-            link.endpoint.http.shut_down()
-            link.poke()
-
-    async def close(self) -> None:
-        links = tuple(self.links)
-        for link in links:
-            link.close("the proxy server is stopping")
-        made = [link.lost for link in links if link.transport is not None]
-        if made:
-            await asyncio.wait(made, timeout=2)
-
-    def _on_call(self, link: AioLink, call: ServerCall) -> None:
-        if call.method == self._method:
-            self._take(link, call)
-        else:
-            call.finish(Status(StatusCode.UNIMPLEMENTED, f"unknown method {call.method}"))
-
-    def _on_change(self, link: AioLink) -> None:
-        if link.is_lost:
-            self.links.discard(link)
 
 
 class ProxyServer:
@@ -89,100 +34,146 @@ class ProxyServer:
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
-        times = Times(dial_s=options.backend_dial_timeout_s or DEFAULT_DIAL_S)
-        backends = Backends(options.proxy_strategies, random.randrange)
-        self.watch = StallWatch(options.patience)
-        self.proxy = Proxy(backends, times=times, watch=self.watch, allowed=options.allowed)
         identity = ServerIdentity(options.server_id, options.server_count)
-        self.agents = GrpcPort(
-            "/AgentService/Connect",
-            lambda link, call: accept_agent(self.proxy, identity, link, call),
-            options.keepalive_s,
-        )
-        self.fronts = GrpcPort(
-            "/ProxyService/Proxy", lambda link, call: GrpcFront(self.proxy, link, call), options.frontend_keepalive_s
-        )
-        self.agent_port = self.server_port = self.health_port = self.admin_port = 0
+        self.clusters = tuple(Cluster(tenant, options, identity) for tenant in options.clusters())
+        _refuse_shared_authorities(self.clusters)
+        self._by_name = {name: each for each in self.clusters for name in each.tenant.server_names}
+        self._by_keys = {each.keys: each for each in self.clusters}
+        self._tls = Listening(self._keys_for, self._by_keys, options.tls)
+        self.agents = GrpcPort("/AgentService/Connect", self._take_agent, options.keepalive_s, self._objection)
+        self.agent_port = self.health_port = self.admin_port = 0
+        self._leases = LeaseKeeper(options.lease_book, options.server_id) if options.lease_book else None
+        if self._leases is not None:
+            self.clusters[0].proxy.metrics.add(self._leases.families())
         self._listeners: list[asyncio.Server] = []
-        self.keys: list[ListenerKeys] = []
         self._is_stopping = False
+
+    @property
+    def proxy(self) -> Proxy:
+        """Of the only cluster, or the first."""
+        return self.clusters[0].proxy
+
+    @property
+    def server_port(self) -> int:
+        return self.clusters[0].server_port
+
+    @property
+    def keys(self) -> list[ListenerKeys]:
+        """Everything that is read again when its files change."""
+        return [keys for each in self.clusters for keys in (each.keys, each.front_keys) if keys is not None]
 
     async def listen(self) -> None:
         options, loop = self._options, asyncio.get_running_loop()
-        assert options.cluster_keys is not None
-        tls = self._tls(options.cluster_keys, speaks_h2=True)
         place = (options.agent_bind_address or None, options.agent_port)
-        self.agent_port = await self._add(loop.create_server(self.agents.accept, *place, ssl=tls), f"port {place[1]}")
-        accept: Callable[[], asyncio.BaseProtocol] = self.fronts.accept
-        if options.mode is Mode.HTTP_CONNECT:
-            accept = lambda: HttpFront(self.proxy)  # noqa: E731  # a def would need a name for the same thing
-        if options.uds_name:
-            await self._listen_on_socket(accept)
-            return
-        assert options.server_keys is not None
-        tls = self._tls(options.server_keys, speaks_h2=options.mode is Mode.GRPC)
-        place = (options.server_bind_address or None, options.server_port)
-        self.server_port = await self._add(loop.create_server(accept, *place, ssl=tls), f"port {place[1]}")
+        agents = await listening(
+            loop.create_server(self.agents.accept, *place, ssl=self._tls.context), f"port {place[1]}"
+        )
+        self._listeners.append(agents)
+        self.agent_port = int(agents.sockets[0].getsockname()[1])
+        for cluster in self.clusters:
+            self._listeners.append(await cluster.listen())
 
     async def stop(self) -> int:
         """Take nothing new, wait for what is open as long as the options say; how many were cut is returned."""
         self._is_stopping = True
         for listener in self._listeners:
             listener.close()
-        self.fronts.shut_down()
+        for cluster in self.clusters:
+            cluster.stop()
+            cluster.fronts.shut_down()
         deadline = asyncio.get_running_loop().time() + self._options.graceful_shutdown_s
-        while self.proxy.open_connections and asyncio.get_running_loop().time() < deadline:
+        while (
+            any(each.proxy.open_connections for each in self.clusters) and asyncio.get_running_loop().time() < deadline
+        ):
             await asyncio.sleep(0.05)
-        cut = self.proxy.disconnect_all()
+        cut = sum(cluster.proxy.disconnect_all() for cluster in self.clusters)
+        if self._leases is not None:
+            await self._leases.release()
         await self.agents.close()
-        await self.fronts.close()
+        for cluster in self.clusters:
+            await cluster.fronts.close()
         log.info("server.stopped cut_connections=%d", cut)
         return cut
 
     async def keep_certificates(self) -> None:
-        """Look for new certificates on disk, for ever."""
+        """Look for new certificates and authorities on disk, for ever."""
         while True:
             await asyncio.sleep(CERTIFICATES_EVERY_S)
             for keys in self.keys:
                 keys.refresh()
+
+    async def keep_lease(self) -> None:
+        if self._leases is not None:
+            await self._leases.run()
+
+    def admin_pages(self) -> dict[str, PageMaker]:
+        """Of the admin port, which only administrators reach."""
+        status = lambda _verbose: json_page(server_document(self._options.server_id, self.clusters))  # noqa: E731
+        return {"/metrics": self.pages()["/metrics"], "/status": status}
+
+    def questions(self) -> dict[str, Question]:
+        return {"/trace": ServerTracer(self.clusters)}
 
     def pages(self) -> dict[str, PageMaker]:
         return {
             "/healthz": lambda _verbose: OK,
             "/readyz": self._readiness,
             "/ready": self._readiness,
-            "/metrics": lambda _verbose: Page(HTTPStatus.OK, self.proxy.metrics.text()),
+            "/metrics": lambda _verbose: Page(HTTPStatus.OK, self._metrics()),
         }
+
+    def _metrics(self) -> str:
+        if not self._options.tenants:
+            return self.proxy.metrics.text()
+        return text_by_tenant({each.tenant.name: each.proxy.metrics for each in self.clusters})
 
     def _readiness(self, _verbose: bool) -> Page:
         if self._is_stopping:
             return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "the proxy server is stopping")
-        if self.proxy.backends.is_ready:
+        if any(each.proxy.backends.is_ready for each in self.clusters):
             return OK
         return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "no connection to any proxy agent")
 
-    def _tls(self, keys: KeyPair, *, speaks_h2: bool) -> ssl.SSLContext:
-        self.keys.append(ListenerKeys(keys.certificate, keys.key, keys.client_ca, speaks_h2=speaks_h2))
-        return self.keys[-1].context
+    # Agents, told apart by the name that they ask for.
 
-    async def _add(self, listening: Coroutine[Any, Any, asyncio.Server], place: str) -> int:
-        try:
-            server = await listening
-        except OSError as error:
-            raise cannot_listen(place, error) from error
-        self._listeners.append(server)
-        return int(server.sockets[0].getsockname()[1]) if server.sockets[0].family.name != "AF_UNIX" else 0
+    def _keys_for(self, name: str | None) -> ListenerKeys | None:
+        if not self._options.tenants:
+            return self.clusters[0].keys
+        found = self._by_name.get(canonical_name(name or ""))
+        return found.keys if found is not None else None
 
-    async def _listen_on_socket(self, accept: Callable[[], asyncio.BaseProtocol]) -> None:
-        path = Path(self._options.uds_name)
-        if path.exists() and not self._options.delete_existing_uds_file:
-            raise cannot_listen(str(path), FileExistsError(17, "File exists"))
-        mask = os.umask(0o007)
-        try:
-            loop = asyncio.get_running_loop()
-            await self._add(loop.create_unix_server(accept, str(path)), str(path))
-        finally:
-            os.umask(mask)
+    def _cluster_of(self, peer: ssl.SSLObject | None) -> Cluster | None:
+        keys = self._tls.owner_of(peer) if peer is not None else None
+        return self._by_keys.get(keys) if keys is not None else None
+
+    def _objection(self, peer: ssl.SSLObject | None) -> str:
+        cluster = self._cluster_of(peer)
+        if cluster is None or peer is None:
+            return "it asked for no cluster of this server"
+        return cluster.objection(peer)
+
+    def _take_agent(self, link: AioLink, call: ServerCall) -> None:
+        assert link.transport is not None
+        cluster = self._cluster_of(link.transport.get_extra_info("ssl_object"))
+        assert cluster is not None, "a link of no cluster is cut off before it can call"
+        cluster.take_agent(link, call)
+
+
+def _refuse_shared_authorities(clusters: tuple[Cluster, ...]) -> None:
+    """Two tenants that trust the same authority would let in each other's agents."""
+    owners: dict[bytes, str] = {}
+    for cluster in clusters:
+        tenant = cluster.tenant
+        if tenant.token_rules is not None:
+            continue
+        for authority in cluster.keys.context.get_ca_certs(binary_form=True):
+            other = owners.setdefault(authority, tenant.name)
+            if other != tenant.name:
+                raise NotReady(
+                    f"the tenants {other} and {tenant.name} trust the same authority of agents",
+                    hint="give each tenant an authority of its own (`garboard tunnel certs` makes them)",
+                    error_class="shared-authority",
+                )
 
 
 @contextlib.asynccontextmanager
@@ -190,16 +181,18 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     """Serve while the context is open; leaving it stops the server as the options say."""
     options.check()
     server = ProxyServer(options)
-    pages = server.pages()
+    admin = (options.admin_bind_address, options.admin_port)
+    jobs = [job for each in server.clusters for job in (each.proxy.keep_time(), each.watch.run())]
     async with (
-        serve_pages(options.health_bind_address, options.health_port, pages) as server.health_port,
-        serve_pages(options.admin_bind_address, options.admin_port, {"/metrics": pages["/metrics"]}) as admin_port,
-        beside(server.proxy.keep_time(), server.watch.run(), server.keep_certificates()),
+        serve_pages(options.health_bind_address, options.health_port, server.pages()) as server.health_port,
+        serve_pages(*admin, server.admin_pages(), server.questions()) as admin_port,
+        beside(*jobs, server.keep_certificates(), server.keep_lease()),
     ):
         server.admin_port = admin_port
         try:
             await server.listen()
-            log.info("server.listening agents=%d front=%s", server.agent_port, options.uds_name or server.server_port)
+            fronts = ",".join(each.tenant.front.uds_name or str(each.server_port) for each in server.clusters)
+            log.info("server.listening agents=%d front=%s", server.agent_port, fronts)
             yield server
         finally:
             await server.stop()

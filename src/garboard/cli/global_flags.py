@@ -1,0 +1,68 @@
+"""kubeadm's global flags, which may stand anywhere on the line of its commands: `--rootfs`, `-v` and `--vmodule`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+# The commands that kubeadm has as well; the others have flags of their own by these names.
+_KUBEADM_COMMANDS = ("init", "join", "reset", "upgrade", "token", "certs", "config", "kubeconfig", "version")
+_NAMES = {"--rootfs": "rootfs", "--v": "v", "-v": "v", "--vmodule": "vmodule"}
+TRACES_FROM = 5  # kubeadm shows where an error comes from with -v=5 and higher
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalFlags:
+    """What was said about the run as a whole."""
+
+    rootfs: str = ""
+    verbosity: int = 0
+
+
+def take_global_flags(arguments: Sequence[str]) -> tuple[GlobalFlags, list[str]]:
+    """Return the global flags of a command of kubeadm's, and the arguments without them."""
+    if not _is_of_kubeadm(arguments):
+        return GlobalFlags(), list(arguments)
+    found: dict[str, str] = {}
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, value = _split(word)
+        if name is None:
+            rest.append(word)
+            continue
+        if value is None:
+            value = next(words, None)
+        if value is None:
+            raise click.UsageError(f"flag needs an argument: {word}")
+        found[name] = value
+    return GlobalFlags(found.get("rootfs", ""), _verbosity(found.get("v", "0"))), rest
+
+
+def _is_of_kubeadm(arguments: Sequence[str]) -> bool:
+    """Whether the first word that is no flag, nor the value of a global one, names a command of kubeadm's."""
+    words = iter(arguments)
+    for word in words:
+        name, value = _split(word)
+        if name is not None and value is None:
+            next(words, None)
+        elif name is None and not word.startswith("-"):
+            return word in _KUBEADM_COMMANDS
+    return False
+
+
+def _split(word: str) -> tuple[str | None, str | None]:
+    """Return which global flag a word is, if one, and the value that it carries itself."""
+    flag, equals, value = word.partition("=")
+    if flag in _NAMES:
+        return _NAMES[flag], value if equals else None
+    if word.startswith("-v") and word[2:].isdigit():
+        return "v", word[2:]
+    return None, None
+
+
+def _verbosity(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise click.UsageError(f'invalid argument "{text}" for "-v, --v" flag: it is no number') from None

@@ -1,0 +1,93 @@
+"""The container runtime of this machine, as plans use it."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from garboard.engine import PullImage
+from garboard.errors import GarboardError
+
+if TYPE_CHECKING:
+    from garboard.cri import CriClient, Sandbox
+
+TRIES, PAUSE_S = 5, 0.5
+
+
+class PullFailed(GarboardError):
+    """A registry, or the runtime, did not give an image."""
+
+    default_class = "image-pull"
+
+
+class NodeRuntime:
+    """Pulls images and removes sandboxes. A connection is made when one is needed, for most plans need none."""
+
+    def __init__(self, socket: str, tell: Callable[[str], None], pause_s: float = PAUSE_S) -> None:
+        self.socket = socket
+        self._tell = tell
+        self._pause_s = pause_s
+
+    def pull(self, action: PullImage) -> None:
+        """Pull the images side by side; every failure is told, and is one unless nobody needs the images."""
+        images = (action.image, *action.beside)
+        with ThreadPoolExecutor(len(images)) as pool:
+            failed = [each for each in pool.map(partial(self._pull, is_always=action.is_always), images) if each]
+        if not failed:
+            return
+        told = "; ".join(failed)
+        if action.is_needed:
+            raise PullFailed(told, hint="check the name and the registry, or pass --ignore-preflight-errors=ImagePull")
+        self._tell(f"warning: [ImagePull] {told}")
+
+    def _pull(self, image: str, *, is_always: bool) -> str | None:
+        """Pull an image unless it is there, and again a few times, as kubeadm does; return why it failed."""
+        from garboard.cri import CriClient
+
+        with closing(CriClient(self.socket)) as runtime:
+            for attempt in range(1, TRIES + 1):
+                try:
+                    if is_always or runtime.image_status(image) is None:
+                        runtime.pull_image(image)
+                    return None
+                except GarboardError as error:
+                    if attempt == TRIES:
+                        return f"cannot pull {image}: {error.message}"
+                    time.sleep(self._pause_s)
+        return None
+
+    def remove_sandboxes(self) -> None:
+        """Stop and remove every sandbox; one that does not go is tried again, and named if it stays."""
+        from garboard.cri import CriClient
+
+        if not self.socket or not Path(self.socket.removeprefix("unix://")).exists():
+            self._tell("warning: no container runtime is known here, so no pods are removed")
+            return
+        with closing(CriClient(self.socket)) as runtime:
+            for attempt in range(1, TRIES + 1):
+                failures = [each for each in map(partial(_remove, runtime), runtime.list_sandboxes()) if each]
+                if not failures:
+                    return
+                if attempt < TRIES:
+                    time.sleep(self._pause_s)
+        raise GarboardError(
+            f"{len(failures)} pod sandboxes could not be removed: {'; '.join(failures)}",
+            hint="look at the log of the container runtime, and try: crictl rmp -fa",
+            error_class="runtime-failed",
+        )
+
+
+def _remove(runtime: "CriClient", sandbox: "Sandbox") -> str:
+    """Stop and remove a sandbox; return what went wrong, or nothing."""
+    from garboard.cri import RuntimeCallFailed
+
+    try:
+        runtime.stop_sandbox(sandbox.id)
+        runtime.remove_sandbox(sandbox.id)
+    except RuntimeCallFailed as error:
+        of = sandbox.metadata
+        return f"{f'{of.namespace}/{of.name}' if of else sandbox.id}: {error.message}"
+    return ""

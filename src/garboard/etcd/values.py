@@ -1,0 +1,82 @@
+"""What etcd says of its members, as values; 64-bit numbers come as decimal text, and what is zero is left out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from garboard.documents import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as the cluster knows it; it has a name and client URLs once it has started."""
+
+    id: int
+    name: str
+    peer_urls: tuple[str, ...]
+    client_urls: tuple[str, ...] = ()
+    is_learner: bool = False
+
+    @classmethod
+    def read(cls, document: Json) -> Self:
+        fields = document if isinstance(document, dict) else {}
+        return cls(
+            id=_number(fields.get("ID")),
+            name=str(fields.get("name") or ""),
+            peer_urls=_texts(fields.get("peerURLs")),
+            client_urls=_texts(fields.get("clientURLs")),
+            is_learner=fields.get("isLearner") is True,
+        )
+
+    @property
+    def has_started(self) -> bool:
+        return bool(self.name)
+
+    @property
+    def hex_id(self) -> str:
+        """The id as etcd's own tools print it."""
+        return f"{self.id:x}"
+
+    def __str__(self) -> str:
+        return f"{self.name or 'not started'} ({self.hex_id}, {', '.join(self.peer_urls)})"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStatus:
+    """What one member says of itself; `errors` are its own alarms, such as a full disk or no leader."""
+
+    member_id: int
+    version: str
+    leader: int
+    raft_index: int
+    applied_index: int
+    db_bytes: int
+    is_learner: bool
+    errors: tuple[str, ...]
+
+    @classmethod
+    def read(cls, document: dict[str, Json]) -> Self:
+        header = document.get("header")
+        return cls(
+            member_id=_number(header.get("member_id") if isinstance(header, dict) else None),
+            version=str(document.get("version") or ""),
+            leader=_number(document.get("leader")),
+            raft_index=_number(document.get("raftIndex")),
+            applied_index=_number(document.get("raftAppliedIndex")),
+            db_bytes=_number(document.get("dbSize")),
+            is_learner=document.get("isLearner") is True,
+            errors=_texts(document.get("errors")),
+        )
+
+
+def initial_cluster(members: Iterable[Member]) -> str:
+    """Return what `--initial-cluster` has to say; a member without a name goes by its id, as with kubeadm."""
+    return ",".join(f"{member.name or member.hex_id}={url}" for member in members for url in member.peer_urls)
+
+
+def _number(value: Json) -> int:
+    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else 0
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(str(each) for each in value) if isinstance(value, list) else ()

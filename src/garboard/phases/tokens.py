@@ -1,0 +1,151 @@
+"""Bootstrap tokens of a running cluster: read back from their Secrets, and shown as kubeadm shows them."""
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from garboard.documents import Json
+from garboard.engine import PutObject
+from garboard.errors import BadUsage
+from garboard.manifests.bootstrap_token import token_secret
+from garboard.manifests.objects import KUBE_SYSTEM
+from garboard.model.lifecycle import BootstrapToken
+from garboard.model.names import is_bootstrap_token
+
+SECRET_TYPE = "bootstrap.kubernetes.io/token"
+SELECTOR = f"type={SECRET_TYPE}"
+_PREFIX, _USAGE = "bootstrap-token-", "usage-bootstrap-"
+_NONE = "<none>"
+_HEADINGS = ("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")
+_WIDTHS = (23, 9, 7, 22, 56, 0)
+_DAY_S, _YEAR_S = 24 * 3600, 365 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredToken:
+    """A token as its Secret has it."""
+
+    token: str = field(repr=False)
+    expires: str = ""  # RFC 3339; empty for one that never does
+    usages: tuple[str, ...] = ()
+    description: str = ""
+    groups: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Json]:
+        """Return what `token list` prints of it, as JSON."""
+        fields: dict[str, Json] = {
+            "kind": "BootstrapToken",
+            "apiVersion": "output.kubeadm.k8s.io/v1alpha3",
+            "token": self.token,
+            "description": self.description,
+            "expires": self.expires,
+            "usages": [*self.usages],
+            "groups": [*self.groups],
+        }
+        return {key: value for key, value in fields.items() if value}
+
+
+def secret_name(token_id: str) -> str:
+    return f"{_PREFIX}{token_id}"
+
+
+def token_action(token: BootstrapToken, now: datetime) -> PutObject:
+    """Return what puts a token into the cluster."""
+    secret = token_secret(token, now)
+    return PutObject(
+        api_version=secret.api_version,
+        kind=secret.kind,
+        namespace=secret.namespace,
+        name=secret.name,
+        content=secret.content,
+        is_secret=True,
+    )
+
+
+def token_id_of(text: str) -> str:
+    """Return the id of a token that is given as a whole, or by its id alone; the secret half is never shown."""
+    if is_bootstrap_token(text):
+        return text.partition(".")[0]
+    if re.fullmatch("[a-z0-9]{6}", text):
+        return text
+    raise BadUsage(
+        "what was given is neither a token nor the id of one",
+        hint="a token is six letters or digits, a dot, and sixteen more; its id are the six",
+    )
+
+
+def stored_tokens(secrets: Iterable[dict[str, Json]]) -> tuple[tuple[StoredToken, ...], tuple[str, ...]]:
+    """Return the tokens among some Secrets, and what there is to say about those that hold none."""
+    tokens: list[StoredToken] = []
+    warnings: list[str] = []
+    for secret in secrets:
+        found = _token_in(secret)
+        if isinstance(found, StoredToken):
+            tokens.append(found)
+        else:
+            warnings.append(found)
+    return tuple(tokens), tuple(warnings)
+
+
+def _token_in(secret: dict[str, Json]) -> StoredToken | str:
+    metadata = secret.get("metadata")
+    name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+    data = _decoded(secret.get("data"))
+    token = f"{data.get('token-id', '')}.{data.get('token-secret', '')}"
+    if not is_bootstrap_token(token) or name != secret_name(data["token-id"]):
+        return f"Secret {KUBE_SYSTEM}/{name} is no bootstrap token, although its type says so"
+    return StoredToken(
+        token=token,
+        expires=data.get("expiration", ""),
+        # Sorted, for the keys of a Secret have no order.
+        usages=tuple(
+            sorted(key.removeprefix(_USAGE) for key in data if key.startswith(_USAGE) and data[key] == "true")
+        ),
+        description=data.get("description", ""),
+        groups=tuple(filter(None, data.get("auth-extra-groups", "").split(","))),
+    )
+
+
+def _decoded(data: Json) -> dict[str, str]:
+    values = data if isinstance(data, Mapping) else {}
+    return {key: base64.b64decode(str(value)).decode("utf-8", "replace") for key, value in values.items()}
+
+
+def tokens_as_text(tokens: Iterable[StoredToken], now: datetime) -> str:
+    """Return the table of `kubeadm token list`, to the last space; nothing where there is no token.
+
+    The headings are as wide as the first row, and every other row goes its own way.
+    """
+    rows = [_cells(each, now) for each in tokens]
+    if not rows:
+        return ""
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, rows[0], strict=True)]
+    headings = [text.ljust(width) for text, width in zip(_HEADINGS[:-1], widths, strict=False)]
+    lines = ([*headings, _HEADINGS[-1]], *rows)
+    return "".join("   ".join(line) + "\n" for line in lines)
+
+
+def _cells(token: StoredToken, now: datetime) -> tuple[str, ...]:
+    expires = datetime.fromisoformat(token.expires).astimezone(UTC) if token.expires else None
+    texts = (
+        token.token,
+        _short_duration((expires - now).total_seconds()) if expires else "<forever>",
+        token.expires or "<never>",
+        ",".join(token.usages) or _NONE,
+        token.description or _NONE,
+        ",".join(token.groups) or _NONE,
+    )
+    return tuple(text.ljust(width) for text, width in zip(texts, _WIDTHS, strict=True))
+
+
+def _short_duration(seconds: float) -> str:
+    """Return a length of time in its largest unit, cut off, as Kubernetes shows ages."""
+    whole = int(seconds)
+    if whole < -1:
+        return "<invalid>"
+    for size, unit in ((_YEAR_S, "y"), (_DAY_S, "d"), (3600, "h"), (60, "m")):
+        if whole >= size:
+            return f"{whole // size}{unit}"
+    return f"{max(whole, 0)}s"

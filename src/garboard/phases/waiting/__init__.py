@@ -1,0 +1,32 @@
+"""What init and join wait for: gates as values, how each is looked at, and the evidence when one stays closed.
+
+Polling and deadlines are the engine's. The machine, the API server and the container runtime come in through `World`.
+"""
+
+from garboard.phases.waiting.evidence import gather
+from garboard.phases.waiting.gates import (
+    ApiServerReady,
+    ComponentHealthy,
+    KubeletBootstrapped,
+    KubeletHealthy,
+    NodeGate,
+    NodeRegistered,
+    control_plane_gates,
+)
+from garboard.phases.waiting.looking import look_at
+from garboard.phases.waiting.world import Answer, ContainerSeen, World
+
+__all__ = [
+    "Answer",
+    "ApiServerReady",
+    "ComponentHealthy",
+    "ContainerSeen",
+    "KubeletBootstrapped",
+    "KubeletHealthy",
+    "NodeGate",
+    "NodeRegistered",
+    "World",
+    "control_plane_gates",
+    "gather",
+    "look_at",
+]

@@ -1,0 +1,80 @@
+"""Keeps this server's lease alive and clears away those of servers that are gone."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeVar
+
+from garboard.errors import GarboardError
+from garboard.tunnel.leases import RENEW_EVERY_S, RENEW_JITTER, LeaseBook, expired, own_lease
+from garboard.tunnel.metrics import DEFAULT_BUCKETS, Counter, Histograms, Metric
+
+FAREWELL_TIMEOUT_S: Final = 5.0
+
+log = logging.getLogger("garboard.tunnel")
+ResultT = TypeVar("ResultT")
+
+
+class LeaseKeeper:
+    """Renews and clears until it is cancelled; then `release` gives the own lease back."""
+
+    def __init__(self, book: LeaseBook, server_id: str, clock: Callable[[], float] = time.time) -> None:
+        self._book = book
+        self._server_id = server_id
+        self._clock = clock
+        self._culled = Counter()
+        self._culled.of()
+        self._lists, self._deletes = Counter("http_status_code", "reason"), Counter("http_status_code", "reason")
+        self._list_seconds = Histograms("http_status_code", DEFAULT_BUCKETS)
+        self._delete_seconds = Histograms("http_status_code", DEFAULT_BUCKETS)
+
+    async def run(self) -> None:
+        """For ever; an API server that does not answer is asked again in time."""
+        while True:
+            await asyncio.to_thread(self.tend)
+            await asyncio.sleep(RENEW_EVERY_S * (1 + RENEW_JITTER * random.random()))
+
+    def tend(self) -> None:
+        """Renew the own lease, then delete those that have expired."""
+        try:
+            self._book.hold(own_lease(self._server_id, self._clock()))
+            leases = self._timed(self._book.all, self._lists, self._list_seconds)
+            for lease in expired(leases, self._clock()):
+                self._timed(partial(self._book.delete, lease), self._deletes, self._delete_seconds)
+                self._culled.of().value += 1
+                log.info("lease.deleted name=%s reason=expired", lease.name)
+        except GarboardError as error:
+            log.warning("lease.failed reason=%s", error.message)
+
+    async def release(self) -> None:
+        """Tell agents at once that this server is gone."""
+        lease = own_lease(self._server_id, self._clock())
+        try:
+            async with asyncio.timeout(FAREWELL_TIMEOUT_S):
+                await asyncio.to_thread(self._book.delete, lease)
+        except (GarboardError, TimeoutError) as error:
+            log.warning("lease.not-released reason=%s", error)
+
+    def families(self) -> dict[str, tuple[str, Metric]]:
+        return {
+            "culled_leases_count": ("Expired leases that were deleted.", self._culled),
+            "lease_list_latency_seconds": ("How long listing leases took.", self._list_seconds),
+            "lease_delete_latency_seconds": ("How long deleting leases took.", self._delete_seconds),
+            "lease_list_total": ("Lists of leases, by outcome.", self._lists),
+            "lease_delete_total": ("Deletions of leases, by outcome.", self._deletes),
+        }
+
+    def _timed(self, ask: Callable[[], ResultT], counter: Counter, seconds: Histograms) -> ResultT:
+        began = time.monotonic()
+        code, reason = "200", ""
+        try:
+            return ask()
+        except GarboardError as error:
+            code, reason = str(getattr(error, "http_status", 0)), error.error_class
+            raise
+        finally:
+            counter.of(code, reason).value += 1
+            seconds.of(code).observe(time.monotonic() - began)

@@ -1,0 +1,134 @@
+"""Joining clusters that kubeadm began: workers and control planes, beside kubeadm's own, file by file."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from garboard.model import SUPPORTED_VERSIONS
+from tests.lab.conftest import RUN
+from tests.lab.joining import CONFIG, Joining, kubeadm_cluster
+from tests.lab.test_phases import put
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+READY_WITHIN_S = 60
+# What a control-plane node has in files that are no credentials.
+RENDERED = (
+    "/etc/kubernetes/manifests/kube-*.yaml", "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env",
+    "/var/lib/kubelet/instance-config.yaml", "/etc/kubernetes/kubelet.conf",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=SUPPORTED_VERSIONS, ids=str)
+def cluster(request: pytest.FixtureRequest, garboard_in_node: tuple[str, ...]) -> Iterator[Joining]:
+    name = f"t{RUN}-join{request.param.minor}"
+    with kubeadm_cluster(name, str(request.param), garboard_in_node, control_planes=4) as made:
+        yield made
+
+
+def node_object(cluster: Joining, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(cluster.lab.kubectl("get", "node", name, "-o", "json"))
+    return found
+
+
+def is_ready(cluster: Joining, name: str) -> bool:
+    conditions = node_object(cluster, name)["status"]["conditions"]
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def await_ready(cluster: Joining, *names: str) -> None:
+    give_up_at = time.monotonic() + READY_WITHIN_S
+    while not all(is_ready(cluster, each) for each in names):
+        assert time.monotonic() < give_up_at, cluster.lab.kubectl("get", "nodes")
+        time.sleep(0.5)
+
+
+def as_registered(node: dict[str, Any]) -> dict[str, Any]:
+    """Return what decides how a Node is treated, without its name."""
+    metadata = node["metadata"]
+    labels = {key: value for key, value in metadata["labels"].items() if key != "kubernetes.io/hostname"}
+    taints = [each for each in node["spec"].get("taints", []) if "not-ready" not in each["key"]]
+    return {"labels": labels, "annotations": sorted(metadata.get("annotations", {})), "taints": taints}
+
+
+@pytest.mark.parametrize(
+    ("changed", "error_class", "said"),
+    [
+        ({"pin": "sha256:" + "0" * 64}, "wrong-ca", "is not the one that was announced"),
+        ({"token": "zzzzzz.0123456789abcdef"}, "unknown-token", "it has expired or was deleted"),
+        ({"endpoint": "10.89.0.250:6443"}, "unreachable", "10.89.0.250:6443"),
+        ({"endpoint": "worker2:6443"}, "unreachable", "refused the connection"),
+    ],
+    ids=["wrong CA pin", "expired token", "nobody at the address", "no API server there"],
+)
+def test_cause_is_named_and_nothing_remains(
+    cluster: Joining, changed: dict[str, str], error_class: str, said: str
+) -> None:
+    document = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ntimeouts: {discovery: 2s}\n"
+    put(cluster.lab, "worker1", CONFIG, f"{document}discovery: {cluster.discovery(**changed)}\n")
+    before = cluster.files("worker1")
+    ended = cluster.lab.exec("worker1", *cluster.garboard, "join", "--config", CONFIG, check=False)
+    assert f"error[{error_class}]" in ended.stderr
+    assert said in ended.stderr
+    assert "hint: " in ended.stderr
+    assert cluster.files("worker1") == before
+
+
+def test_secret_half_of_another_token_is_named(cluster: Joining) -> None:
+    wrong = cluster.secrets.token[:7] + "0" * 16
+    document = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n"
+    put(cluster.lab, "worker1", CONFIG, f"{document}discovery: {cluster.discovery(token=wrong)}\n")
+    ended = cluster.lab.exec("worker1", *cluster.garboard, "join", "--config", CONFIG, check=False)
+    assert "error[wrong-token]" in ended.stderr
+    assert wrong[7:] not in ended.stderr
+
+
+def test_workers_of_both_are_equal(cluster: Joining) -> None:
+    for node in ("worker1", "worker2"):
+        cluster.prepare(node)
+    shown = cluster.lab.exec("worker1", *cluster.garboard, "join", "--config", CONFIG, "--dry-run", "-o", "json").stdout
+    assert cluster.secrets.token not in shown
+    cluster.lab.exec("worker1", *cluster.garboard, "join", "--config", CONFIG)
+    cluster.lab.exec("worker2", "kubeadm", "join", "--config", CONFIG)
+    await_ready(cluster, "worker1", "worker2")
+    assert cluster.files("worker1") == cluster.files("worker2")
+    rendered = (*RENDERED[1:], "/etc/kubernetes/pki/ca.crt")
+    assert cluster.text("worker1", *rendered) == cluster.text("worker2", *rendered)
+    ours, theirs = (as_registered(node_object(cluster, name)) for name in ("worker1", "worker2"))
+    assert ours == theirs
+
+
+def test_control_planes_of_both_are_equal_and_the_kubelet_is_local_from_the_first_moment(cluster: Joining) -> None:
+    for node in ("cp2", "cp3"):
+        cluster.prepare(node)
+    cluster.sample_sockets("cp2")
+    cluster.lab.exec("cp2", *cluster.garboard, "join", "--config", CONFIG)
+    await_ready(cluster, "cp2")
+    assert cluster.api_servers_of_kubelet("cp2") == {"10.89.0.12"}
+    assert cluster.members() == {"cp1": False, "cp2": False}
+    cluster.lab.exec("cp3", "kubeadm", "join", "--config", CONFIG)
+    await_ready(cluster, "cp3")
+    assert cluster.members() == {"cp1": False, "cp2": False, "cp3": False}
+    assert cluster.files("cp2") == cluster.files("cp3")
+    assert cluster.text("cp2", *RENDERED) == cluster.text("cp3", *RENDERED)
+    ours, theirs = (cluster.text(node, "/etc/kubernetes/manifests/etcd.yaml").splitlines() for node in ("cp2", "cp3"))
+    differing = [(mine, other) for mine, other in zip(ours, theirs, strict=True) if mine != other]
+    assert [mine.split("=")[0].strip() for mine, _ in differing] == ["- --initial-cluster"]
+    ours_, theirs_ = (as_registered(node_object(cluster, name)) for name in ("cp2", "cp3"))
+    assert ours_ == theirs_
+    assert "garboard-etcd-join" not in cluster.lab.kubectl("get", "leases", "-n", "kube-system")
+
+
+def test_with_the_gate_off_the_kubelet_talks_to_the_shared_endpoint(cluster: Joining) -> None:
+    stored = json.loads(cluster.lab.kubectl("get", "configmap", "-n", "kube-system", "kubeadm-config", "-o", "json"))
+    text = stored["data"]["ClusterConfiguration"] + "featureGates: {ControlPlaneKubeletLocalMode: false}\n"
+    change = json.dumps({"data": {"ClusterConfiguration": text}})
+    cluster.lab.kubectl("patch", "configmap", "-n", "kube-system", "kubeadm-config", "--type=merge", "-p", change)
+    cluster.prepare("cp4")
+    cluster.sample_sockets("cp4")
+    cluster.lab.exec("cp4", *cluster.garboard, "join", "--config", CONFIG)
+    await_ready(cluster, "cp4")
+    assert "10.89.0.1" in cluster.api_servers_of_kubelet("cp4")
+    assert cluster.members()["cp4"] is False

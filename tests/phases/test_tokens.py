@@ -1,0 +1,83 @@
+"""Bootstrap tokens as their Secrets have them; the real table is compared with kubeadm's elsewhere."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from garboard.errors import BadUsage
+from garboard.model.lifecycle import BootstrapToken
+from garboard.phases.tokens import stored_tokens, token_action, token_id_of, tokens_as_text
+
+NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+
+
+def secret(**data: str) -> dict[str, Any]:
+    encoded = {key.replace("_", "-"): base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    return {"metadata": {"name": f"bootstrap-token-{data.get('token_id')}"}, "data": encoded}
+
+
+def test_token_that_was_made_is_read_back() -> None:
+    made = token_action(BootstrapToken(token="abcdef.0123456789abcdef", description="for me"), NOW)
+    assert made.is_secret
+    assert isinstance(made.content, dict)
+    (found,), warnings = stored_tokens([made.content])
+    assert warnings == ()
+    assert found.token == "abcdef.0123456789abcdef"
+    assert (found.description, found.expires) == ("for me", "2026-11-16T12:00:00Z")
+    assert found.usages == ("authentication", "signing")
+    assert "0123456789abcdef" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        secret(token_id="abcdef", token_secret="short"),
+        {
+            "metadata": {"name": "bootstrap-token-zzzzzz"},
+            "data": secret(token_id="abcdef", token_secret="0" * 16)["data"],
+        },
+        {"metadata": {"name": "bootstrap-token-x"}},
+    ],
+    ids=["no secret half", "another name", "no data"],
+)
+def test_secret_that_holds_no_token_is_told_and_left_out(broken: dict[str, Any]) -> None:
+    tokens, warnings = stored_tokens([broken])
+    assert tokens == ()
+    assert "is no bootstrap token" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("left", "shown"),
+    [
+        (timedelta(seconds=59), "59s"),
+        (timedelta(seconds=60), "1m"),
+        (timedelta(hours=23, minutes=59), "23h"),
+        (timedelta(hours=24), "1d"),
+        (timedelta(days=364), "364d"),
+        (timedelta(days=800), "2y"),
+        (timedelta(seconds=-1), "0s"),
+        (timedelta(seconds=-5), "<invalid>"),
+    ],
+    ids=str,
+)
+def test_time_that_is_left_is_shown_in_its_largest_unit(left: timedelta, shown: str) -> None:
+    expires = (NOW + left).strftime("%Y-%m-%dT%H:%M:%SZ")
+    tokens, _ = stored_tokens([secret(token_id="abcdef", token_secret="0" * 16, expiration=expires)])
+    assert tokens_as_text(tokens, NOW).splitlines()[1].split()[1] == shown
+
+
+def test_no_tokens_give_no_table() -> None:
+    assert tokens_as_text((), NOW) == ""
+
+
+def test_token_is_named_by_its_id_or_as_a_whole() -> None:
+    assert token_id_of("abcdef") == token_id_of("abcdef.0123456789abcdef") == "abcdef"
+
+
+@pytest.mark.parametrize("text", ["", "abc", "ABCDEF", "abcdef.0123"], ids=repr)
+def test_what_is_no_token_is_refused_and_not_shown(text: str) -> None:
+    with pytest.raises(BadUsage) as caught:
+        token_id_of(text)
+    assert not text or text not in caught.value.message

@@ -1,0 +1,342 @@
+"""Many clusters behind one port: what the file may say, and that nobody of one gets into another."""
+
+import asyncio
+import contextlib
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from garboard.errors import BadDocument, NotReady
+from garboard.rpc import PeerUnreachable, TcpTarget
+from garboard.rpc.aio import AioClient
+from garboard.tunnel.agent.options import AgentOptions
+from garboard.tunnel.agent.run import run_agent
+from garboard.tunnel.server.options import Mode, ServerOptions
+from garboard.tunnel.server.routing import AgentBackend
+from garboard.tunnel.server.run import ProxyServer, serve
+from garboard.tunnel.server.tenants import FrontEnd, Tenant, read_tenants
+from garboard.tunnel.server.tokens import TokenReview, TokenRules
+from garboard.tunnel.tls import KeyPair, client_context
+from tests.rpc.certificates import Certificates, make_certificates
+from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
+from tests.tunnel.ends import agent_options, fetch, until
+
+FILE = """
+apiVersion: tunnel.garboard.dev/v1alpha1
+kind: TunnelTenants
+tenants:
+- name: a
+  serverNames: [a.example.com, A2.example.com.]
+  certificate: /pki/a.crt
+  key: /pki/a.key
+  agentCA: /pki/a-agents.crt
+  allowedDestinations: ["10.0.0.1:6443", "api.a.internal:6443"]
+  front: {udsName: /run/a.sock}
+- name: b
+  serverNames: [b.example.com]
+  certificate: /pki/b.crt
+  key: /pki/b.key
+  tokens:
+    agentNamespace: kube-system
+    agentServiceAccount: konnectivity-agent
+    authenticationAudience: system:konnectivity-server
+    kubeconfig: /etc/b.conf
+  front: {udsName: /run/b.sock, mode: http-connect}
+"""
+
+
+def test_tenants_are_read() -> None:
+    a, b = read_tenants(FILE.encode(), "tenants.yaml")
+    assert a.server_names == {"a.example.com", "a2.example.com"}
+    assert a.keys == KeyPair(Path("/pki/a.crt"), Path("/pki/a.key"), Path("/pki/a-agents.crt"))
+    assert str(a.allowed) == "10.0.0.1:6443,api.a.internal:6443"
+    assert b.allowed.is_empty
+    assert b.token_rules == TokenRules("kube-system", "konnectivity-agent", "system:konnectivity-server")
+    assert b.front == FrontEnd(mode=Mode.HTTP_CONNECT, uds_name="/run/b.sock")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("b.example.com", "A.example.com.", "two tenants have the server name 'a.example.com'"),
+        ("name: b", "name: a", "two tenants have the name 'a'"),
+        ("/run/b.sock", "/run/a.sock", "two tenants have the front-end socket"),
+        ("  agentCA: /pki/a-agents.crt\n", "", "tenant 'a' needs agentCA or tokens"),
+        ("agentNamespace: kube-system", "agentNamespace: ''", "a token needs a namespace"),
+        ("serverNames: [b.example.com]", "serverNames: []", "tenant 'b' needs serverNames"),
+        ("certificate: /pki/a.crt", "certificat: /pki/a.crt", "certificat"),
+        ("kind: TunnelTenants", "kind: Tenants", "expected apiVersion"),
+        ("10.0.0.1:6443", "10.0.0.1", "has no port"),
+        ("mode: http-connect", "mode: socks", "socks"),
+        (FILE, "tenants", "Expected `object`"),
+        (FILE, "", "Expected `object`"),
+    ],
+)
+def test_file_that_could_mix_tenants_up_is_refused(before: str, after: str, reason: str) -> None:
+    with pytest.raises(BadDocument, match=re.escape("t.yaml")) as refused:
+        read_tenants(FILE.replace(before, after).encode(), "t.yaml")
+    assert reason in refused.value.message
+
+
+def test_tenants_with_the_same_token_rules_are_refused() -> None:
+    tokens = FILE[FILE.index("  tokens:") : FILE.index("  front: {udsName: /run/b")]
+    with pytest.raises(BadDocument, match="two tenants have the tokens"):
+        read_tenants(FILE.replace("  agentCA: /pki/a-agents.crt\n", tokens).encode(), "t.yaml")
+
+
+@dataclass(frozen=True)
+class World:
+    """Two tenants, each with an authority of its own; their servers' certificates are good for localhost."""
+
+    a: Certificates
+    b: Certificates
+    folder: Path
+
+    def tenant(self, name: str, keys: Certificates, **changes: object) -> Tenant:
+        tenant = Tenant(
+            name=name,
+            keys=KeyPair(keys.server, keys.server_key, keys.ca),
+            front=FrontEnd(uds_name=self.front(name)),
+            server_names=frozenset({f"{name}.test"}),
+        )
+        return replace(tenant, **changes)  # type: ignore[arg-type]
+
+    def front(self, name: str) -> str:
+        return str(self.folder / f"{name}.sock")
+
+    def options(self, *tenants: Tenant) -> ServerOptions:
+        return ServerOptions(
+            server_id="s1", server_port=0, agent_bind_address="127.0.0.1", agent_port=0, admin_port=0, health_port=0,
+            health_bind_address="127.0.0.1", tenants=tenants or (self.tenant("a", self.a), self.tenant("b", self.b)),
+        )  # fmt: skip
+
+    def agent(self, server: ProxyServer, name: str, shows: Certificates, trusts: Certificates) -> AgentOptions:
+        return replace(
+            agent_options(trusts, server.agent_port, agent_id=f"agent-of-{name}"),
+            agent_cert=shows.client,
+            agent_key=shows.client_key,
+            tls_server_name=name,
+        )
+
+
+@pytest.fixture(scope="session")
+def tenant_keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Certificates, Certificates]:
+    a, b = (make_certificates(tmp_path_factory.mktemp(name), f"{name}.test") for name in ("a", "b"))
+    return a, b
+
+
+@pytest.fixture
+def world(tenant_keys: tuple[Certificates, Certificates], tmp_path: Path) -> World:
+    return World(*tenant_keys, tmp_path)
+
+
+@contextlib.asynccontextmanager
+async def agents(*options: AgentOptions) -> AsyncIterator[None]:
+    async with contextlib.AsyncExitStack() as stack:
+        for each in options:
+            await stack.enter_async_context(run_agent(each))
+        yield
+
+
+def joined(server: ProxyServer) -> list[list[str]]:
+    """The agents of each cluster."""
+    found = (list(cluster.proxy.streams) for cluster in server.clusters)
+    return [sorted(each.agent_id for each in backends if isinstance(each, AgentBackend)) for backends in found]
+
+
+def test_each_tenant_has_its_own_agents_front_end_and_metrics(world: World) -> None:
+    async def scenario() -> None:
+        async with (
+            serve(world.options()) as server,
+            agents(world.agent(server, "a.test", world.a, world.a), world.agent(server, "b.test", world.b, world.b)),
+            echo_server() as address,
+        ):
+            await until(lambda: joined(server) == [["agent-of-a.test"], ["agent-of-b.test"]])
+            for name in ("a", "b"):
+                tunnel = await open_tunnel("grpc", world.front(name), address)
+                await echo_checked(tunnel, 100_000)
+                await tunnel.close()
+            _, page = await fetch(server.health_port, "/metrics")
+            for name in ("a", "b"):
+                row = f'stream_packets_total{{tenant="{name}",segment="to_agent",packet_type="DIAL_REQ"}} 1'
+                assert row in page
+            assert page.count("# TYPE konnectivity_network_proxy_server_stream_packets_total") == 1
+
+    asyncio.run(scenario())
+
+
+def test_front_end_of_a_tenant_never_uses_the_agent_of_another(world: World) -> None:
+    async def scenario() -> None:
+        claims = "host=b.internal&ipv4=127.0.0.1&default-route=true"
+        async with serve(world.options()) as server, echo_server() as address:
+            greedy = replace(world.agent(server, "a.test", world.a, world.a), agent_identifiers=claims, agent_id="b")
+            async with agents(greedy):
+                await until(lambda: joined(server) == [["b"], []])
+                with pytest.raises(Refused, match="No agent available"):
+                    await open_tunnel("grpc", world.front("b"), address)
+
+    asyncio.run(scenario())
+
+
+async def refused(server: ProxyServer, options: AgentOptions) -> None:
+    """The agent tries again and again, and never gets in anywhere."""
+    async with run_agent(options) as agent:
+        failures = agent.counts.connection_failures.of("to_server")
+        await until(lambda: failures.value >= 3)
+        assert not agent.pool.streams
+    assert joined(server) == [[], []]
+
+
+def test_certificate_of_a_is_refused_by_b(world: World) -> None:
+    async def scenario() -> None:
+        async with serve(world.options()) as server:
+            await refused(server, world.agent(server, "b.test", world.a, world.b))
+
+    asyncio.run(scenario())
+
+
+def test_agent_without_a_certificate_is_refused(world: World) -> None:
+    async def scenario() -> None:
+        async with serve(world.options()) as server:
+            agent = replace(world.agent(server, "a.test", world.a, world.a), agent_cert=None, agent_key=None)
+            await refused(server, agent)
+
+    asyncio.run(scenario())
+
+
+class Reviewer:
+    """The API server of one tenant, which knows one token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def review(self, token: str, audience: str) -> TokenReview:
+        if token != self._token:
+            return TokenReview(error="invalid bearer token")
+        username = "system:serviceaccount:kube-system:agent"
+        return TokenReview(is_authenticated=True, username=username, audiences=(audience,))
+
+
+def test_token_of_a_is_refused_by_b(world: World) -> None:
+    rules = TokenRules("kube-system", "agent", "tunnel")
+
+    def tenant(name: str, keys: Certificates) -> Tenant:
+        known = world.tenant(name, keys, token_rules=rules, kubeconfig=Path(f"/{name}"))
+        return replace(known, keys=KeyPair(keys.server, keys.server_key))
+
+    async def scenario() -> None:
+        options = replace(
+            world.options(tenant("a", world.a), tenant("b", world.b)),
+            reviewer_for=lambda kubeconfig: Reviewer(f"token-of-{kubeconfig}"),
+        )
+        async with serve(options) as server:
+            agent = replace(
+                world.agent(server, "b.test", world.a, world.b),
+                agent_cert=None, agent_key=None, read_token=lambda: "token-of-/a",
+            )  # fmt: skip
+            await refused(server, agent)
+            async with agents(replace(agent, read_token=lambda: "token-of-/b")):
+                await until(lambda: joined(server) == [[], ["agent-of-b.test"]])
+
+    asyncio.run(scenario())
+
+
+def shake_hands(
+    port: int, keys: Certificates, names: tuple[str | None, ...], version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+) -> tuple[bool, bytes | str]:
+    """Connect under each name with the session of the one before: was the last resumed, and what did the server say.
+
+    The client believes the server everything, so that only the server can refuse.
+    """
+    context = client_context(keys.ca, keys.client, keys.client_key)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.maximum_version = version
+    session: ssl.SSLSession | None = None
+    for name in names:
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            try:
+                with context.wrap_socket(plain, server_hostname=name, session=session) as secure:
+                    said: bytes | str = secure.read(9)  # a server that lets us in sends its settings
+                    session, is_resumed = secure.session, bool(secure.session_reused)
+            except OSError as error:
+                said, is_resumed = str(error), False
+    return is_resumed, said
+
+
+def is_let_in(said: bytes | str) -> bool:
+    return isinstance(said, bytes) and said[3:4] == b"\x04"  # SETTINGS
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_session_of_a_is_refused_by_b(world: World, version: ssl.TLSVersion) -> None:
+    async def scenario() -> None:
+        async with serve(world.options()) as server:
+            is_resumed, said = await asyncio.to_thread(
+                shake_hands, server.agent_port, world.a, ("a.test", "b.test"), version
+            )
+            assert not is_let_in(said)
+            assert not is_resumed or version is ssl.TLSVersion.TLSv1_2  # which also resumes without a ticket
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("names", [("a.test", "b.test"), ("a.test", "a.test")])
+def test_session_that_was_resumed_is_refused_even_where_openssl_takes_it(
+    world: World, names: tuple[str, str], version: ssl.TLSVersion
+) -> None:
+    """With tickets switched on again, OpenSSL resumes under any name: what comes after the handshake must refuse."""
+
+    async def scenario() -> None:
+        async with serve(world.options()) as server:
+            listening = server._tls.context
+            listening.num_tickets = 2
+            listening.options &= ~ssl.OP_NO_TICKET
+            is_resumed, said = await asyncio.to_thread(shake_hands, server.agent_port, world.a, names, version)
+            assert is_resumed
+            assert not is_let_in(said)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("name", ["a.test", "A.TEST", "b.test", "c.test", "test", "a.test.evil", "evil.a.test", None])
+def test_name_that_is_asked_for_decides(world: World, name: str | None) -> None:
+    async def scenario() -> None:
+        async with serve(world.options()) as server:
+            _, said = await asyncio.to_thread(shake_hands, server.agent_port, world.a, (name,))
+            assert is_let_in(said) == (name in ("a.test", "A.TEST"))
+
+    asyncio.run(scenario())
+
+
+def test_tenants_that_share_an_authority_are_refused(world: World) -> None:
+    async def scenario() -> None:
+        async with serve(world.options(world.tenant("a", world.a), world.tenant("b", world.a))):
+            pass
+
+    with pytest.raises(NotReady, match="trust the same authority"):
+        asyncio.run(scenario())
+
+
+def test_headers_do_not_lead_into_another_tenant(world: World) -> None:
+    """The name in TLS decides; `:authority` and metadata are claims."""
+
+    async def scenario() -> None:
+        async with serve(world.options()) as server:
+            tls = client_context(world.a.ca, world.a.client, world.a.client_key)
+            target = TcpTarget("127.0.0.1", server.agent_port, tls, "a.test")
+            async with await AioClient.connect(target) as client:
+                metadata = (("agentid", "x"), ("host", "b.test"), ("x-tenant", "b"), ("agentidentifiers", "host=b"))
+                call = await client.call("/AgentService/Connect", metadata=metadata)
+                await call.response_metadata()
+                assert joined(server) == [["x"], []]
+            other = TcpTarget("127.0.0.1", server.agent_port, client_context(world.b.ca, None, None), "b.test")
+            with pytest.raises(PeerUnreachable):
+                await AioClient.connect(other)
+
+    asyncio.run(scenario())
