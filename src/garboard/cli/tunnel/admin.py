@@ -36,9 +36,7 @@ def _ask(place: str, question: str) -> Any:
         if answer.status == 200:
             return json.loads(text)
     except (http.client.HTTPException, ValueError) as error:
-        raise PeerUnreachable(
-            f"{place} is no admin port of a tunnel: {error}", error_class="connection-lost"
-        ) from error
+        raise GarboardError(f"{place} is no admin port of a tunnel: {error}", hint="check the port") from error
     finally:
         connection.close()
     why = text.strip() if answer.status == 400 else "it is no admin port of a garboard tunnel"
