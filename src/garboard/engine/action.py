@@ -165,8 +165,8 @@ class DeleteObject:
 class ControlService:
     """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on.
 
-    `fills` are the folders that a service which starts will write to, and `registers` is the Node that it will make of
-    this machine, if there is none yet: whoever undoes the start has to take both away.
+    `fills` are the folders and files that a service which starts will write to, and `registers` is the Node that it
+    will make of this machine, if there is none yet: whoever undoes the start has to take both away.
     """
 
     service: str
