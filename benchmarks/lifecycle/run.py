@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.measure import machine as measured_on
 from benchmarks.measure import median
 from garboard.cli.lab.wiring import labs
-from garboard.lab.bootstrap import KubeadmBootstrap, new_secrets
+from garboard.lab.bootstrap import ClusterBootstrap, new_secrets
 from garboard.lab.kubeadm import DISCOVERY, init_documents, join_documents
 from garboard.model import DEFAULT_VERSION
 from tests.lab.node_program import garboard_for_nodes
@@ -81,7 +81,7 @@ def run_round(tool: str, command: Sequence[str], version: str) -> list[Timed]:
         subprocess.run([GARBOARD, "lab", "down", "--name", LAB], check=False, capture_output=True)
 
 
-def timed(nodes: KubeadmBootstrap, tool: str, operation: str, index: int, command: list[str]) -> Timed:
+def timed(nodes: ClusterBootstrap, tool: str, operation: str, index: int, command: list[str]) -> Timed:
     entered = nodes.enter(nodes.lab.nodes[index], command)
     load, began = os.getloadavg()[0], time.perf_counter()
     done = subprocess.run(entered, capture_output=True, text=True, check=False)

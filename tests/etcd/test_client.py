@@ -35,9 +35,19 @@ def test_members_and_status_are_those_that_etcdctl_shows(three: EtcdCluster, bin
 def test_endpoint_that_is_dead_is_passed_over_and_remembered_as_such(three: EtcdCluster) -> None:
     three.members["a"].kill()
     client = three.client("a", "b")
+    await_quorum(client)  # it may have led
     assert len(client.members()) == 3
     client.sync()
     assert set(client.endpoints) == {member.client_url for member in three.members.values()}
+
+
+@pytest.mark.real
+def test_learner_among_the_endpoints_is_passed_over(alone: EtcdCluster) -> None:
+    learner = alone.prepare("b")
+    _, members = alone.client("a").add_learner(learner.peer_url)
+    alone.start("b", ",".join(f"{each.name or 'b'}={each.peer_urls[0]}" for each in members))
+    alone.await_answer("b", votes=False)
+    assert len(alone.client("b", "a").members()) == 2
 
 
 @pytest.mark.real

@@ -70,6 +70,14 @@ def test_learner_whose_data_are_gone_is_added_anew(alone: EtcdCluster) -> None:
     assert any("removed the learner b" in line for line in told)
 
 
+def test_data_of_a_member_that_was_removed_are_told_before_another_is_added(alone: EtcdCluster) -> None:
+    alone.prepare("b")
+    with pytest.raises(MembershipRefused, match="does not have any more") as caught:
+        hand(alone, "a", has_data=lambda: True)[0].add(adding(alone, "b"))
+    assert "garboard undo" in (caught.value.hint or "")
+    assert len(alone.client("a").members()) == 1
+
+
 def test_voter_whose_data_are_gone_is_not_taken_away(three: EtcdCluster) -> None:
     members, _ = hand(three, has_data=lambda: False)
     with pytest.raises(MembershipRefused, match=r"voting member b \(.*its data are not on this machine") as caught:

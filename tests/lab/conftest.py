@@ -91,10 +91,12 @@ def labs_made() -> Iterator[list[LabUnderTest]]:
 def bare(labs_made: list[LabUnderTest]) -> Bare:
     """Make bare nodes for one test: `bare(workers=1)` is a lab of two, fresh and its own."""
 
-    def make(control_planes: int = 1, workers: int = 0) -> LabUnderTest:
+    def make(control_planes: int = 1, workers: int = 0, version: str = "") -> LabUnderTest:
         lab = LabUnderTest(f"t{RUN}-{len(labs_made)}")
         labs_made.append(lab)
-        lab.lab("up", "--by", "none", "--control-planes", str(control_planes), "--workers", str(workers))
+        release = ("--kubernetes-version", version) if version else ()
+        size = ("--control-planes", str(control_planes), "--workers", str(workers))
+        lab.lab("up", "--by", "none", *size, *release)
         return lab
 
     return make

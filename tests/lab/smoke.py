@@ -21,7 +21,7 @@ spec:
       - name: web
         image: NAME
         imagePullPolicy: Never
-        command: [busybox, sh, -c, "echo I serve; echo from web >/www/index.html && exec busybox httpd -f -p 8080 -h /www"]
+        command: [busybox, sh, -c, "echo ready; echo from web >/www/index.html; exec busybox httpd -f -p 8080 -h /www"]
 """
 
 
@@ -37,6 +37,6 @@ def smoke(lab: LabUnderTest, folder: Path, client_on: str) -> None:
         once = "busybox timeout 3 busybox wget -q -O - http://web.default.svc.cluster.local"
         fetch = f"for i in $(busybox seq 60); do {once} && exit 0; busybox sleep 1; done; exit 1"
         assert lab.kubectl("exec", "client", "--", "busybox", "sh", "-c", fetch) == "from web\n"
-        assert lab.kubectl("logs", "-l", "app=web").count("I serve") == 2
+        assert lab.kubectl("logs", "-l", "app=web").count("ready") == 2
     finally:
         lab.kubectl("delete", "deployment/web", "service/web", "pod/client", "--now", check=False)

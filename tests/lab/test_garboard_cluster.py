@@ -35,8 +35,10 @@ def test_every_node_is_ready_and_every_pod_runs(cluster: LabUnderTest) -> None:
 
 def test_etcd_has_three_voting_members(cluster: LabUnderTest) -> None:
     folder = "/etc/kubernetes/pki/etcd"
-    listed = cluster.exec("cp1", "etcdctl", "--endpoints", "https://127.0.0.1:2379", "--cacert", f"{folder}/ca.crt",
-                          "--cert", f"{folder}/peer.crt", "--key", f"{folder}/peer.key", "member", "list", "-w", "json")  # fmt: skip
+    files = ("--cacert", f"{folder}/ca.crt", "--cert", f"{folder}/peer.crt", "--key", f"{folder}/peer.key")
+    listed = cluster.exec(
+        "cp1", "etcdctl", "--endpoints", "https://127.0.0.1:2379", *files, "member", "list", "-w", "json"
+    )
     members = json.loads(listed.stdout)["members"]
     assert sorted(each["name"] for each in members) == ["cp1", "cp2", "cp3"]
     assert not any(each.get("isLearner") for each in members)

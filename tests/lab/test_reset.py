@@ -88,13 +88,18 @@ def test_one_of_three_control_planes_leaves_and_is_left_as_kubeadm_leaves_it(
     assert names(lab, "cp1") == {"cp1", "cp2", "cp3"}
     lab.exec("cp2", "sh", "-c", _OWN)
     lab.exec("cp2", "kubeadm", "reset", "--force")
-    assert left_on(lab, "cp2") == ours
+    theirs = left_on(lab, "cp2")
+    assert sorted(set(ours.splitlines()) - set(theirs.splitlines())) == []
+    # kubeadm empties the data folder while etcd still runs, which may then write there once more.
+    more = sorted(set(theirs.splitlines()) - set(ours.splitlines()))
+    assert all(line.startswith("/var/lib/etcd/member") for line in more), more
 
 
 def test_killed_before_every_step_and_resumed_it_ends_as_if_nothing_had_happened(
     lab: LabUnderTest, garboard: tuple[str, ...]
 ) -> None:
     rejoin(lab, "cp2")
+    lab.exec("cp2", "sh", "-c", _OWN)
     planned = json.loads(lab.exec("cp2", *garboard, "reset", "--dry-run", "-o", "json").stdout)["steps"]
     command: tuple[str, ...] = ("reset", "--force")
     for index in range(len(planned)):
@@ -109,13 +114,14 @@ def test_killed_before_every_step_and_resumed_it_ends_as_if_nothing_had_happened
 def test_killed_after_every_step_and_run_again_it_ends_as_if_nothing_had_happened(
     lab: LabUnderTest, garboard: tuple[str, ...]
 ) -> None:
-    """Each run plans from what is left, and is killed when its first step has been done and not yet been noted."""
+    """Each run plans from what is left, and is killed one step later, when that is done and not yet noted."""
     rejoin(lab, "cp2")
-    killed = KillPoint("end", 0).of(garboard)
-    runs = 1
-    while lab.exec("cp2", *killed, "reset", "--force", check=False).returncode != 0:
-        assert (runs := runs + 1) < 30
-    assert runs > 10
+    lab.exec("cp2", "sh", "-c", _OWN)
+    kills = 0
+    while lab.exec("cp2", *KillPoint("end", kills).of(garboard), "reset", "--force", check=False).returncode != 0:
+        kills += 1
+        assert kills < 20
+    assert kills >= 4
     lab.exec("cp2", *garboard, "reset", "--force")
     assert_gone(lab, garboard, "cp2", {"cp1", "cp3"})
 
@@ -157,7 +163,10 @@ def assert_gone(lab: LabUnderTest, garboard: tuple[str, ...], node: str, others:
 
 
 def rejoin(lab: LabUnderTest, node: str) -> None:
-    """Join a node that was reset again, by kubeadm."""
+    """Join a node that was reset again, by kubeadm; one that was not is left as it is."""
+    if lab.exec(node, "test", "-e", "/etc/kubernetes/kubelet.conf", check=False).returncode == 0:
+        return
+    lab.exec(node, "rm", "-rf", "/var/lib/etcd/member")
     lab.kubectl("delete", "node", node)
     key = lab.exec("cp1", "kubeadm", "init", "phase", "upload-certs", "--upload-certs").stdout.split()[-1]
     line = lab.exec("cp1", "kubeadm", "token", "create", "--print-join-command").stdout.split()

@@ -66,5 +66,5 @@ def test_an_unknown_release_is_refused(found: str) -> None:
 
 
 def test_there_is_no_way_back() -> None:
-    with pytest.raises(InvalidValue, match="cannot migrate up to '1.14.2' from '1.14.6'"):
+    with pytest.raises(InvalidValue, match=r"cannot migrate up to '1\.14\.2' from '1\.14\.6'"):
         notices("", found="1.14.6", target="1.14.2")

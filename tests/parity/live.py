@@ -32,7 +32,7 @@ networking: {{serviceSubnet: "10.96.0.0/12,fd00:10:96::/112"}}
 """
 MADE_BEFORE = ("certs all", "kubeconfig all", "etcd local", "control-plane apiserver")
 PUTTING = ("upload-config all", "bootstrap-token", "addon all")
-READY_WITHIN_S = 60
+READY_WITHIN_S = 240
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,41 @@ def test_what_an_owner_changed_is_kept_or_put_right_as_kubeadm_does_it(clusters:
     assert set(found["ConfigMap kube-system/kubelet-config"]["data"]) == {"kubelet"}
 
 
+OLD_COREFILE = """\
+.:53 {
+    errors
+    health
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+        upstream
+        resyncperiod 5m
+    }
+    forward . /etc/resolv.conf
+    forward example.org 192.0.2.1
+    log
+}
+"""
+STRANGE_COREFILE = OLD_COREFILE.replace(".:53", "example.org:53")
+OWNERS_COREFILE = ".:53 {\n    whoami\n}\n"
+
+
+@pytest.mark.parametrize(("tag", "corefile"), [
+    pytest.param("1.3.1", OLD_COREFILE, id="migrated"),
+    pytest.param("v1.3.1", OLD_COREFILE, id="tag that is not understood"),
+    pytest.param("1.3.1", STRANGE_COREFILE, id="cannot be migrated"),
+    pytest.param("v1.9.3", OWNERS_COREFILE, id="nothing to migrate"),
+    pytest.param("v1.9.3", "# nothing\n", id="no server"),
+])  # fmt: skip
+def test_corefile_of_an_older_release_is_treated_as_kubeadm_treats_it(clusters: Pair, tag: str, corefile: str) -> None:
+    pair = clusters.configured(CASES[-1])
+    for cluster, put in ((pair.theirs, pair.theirs.put_by_kubeadm), (pair.ours, pair.ours.put_by_garboard)):
+        put(["addon coredns"])
+        patch(cluster, "configmap/coredns", {"data": {"Corefile": corefile, "other": "x"}})
+        image = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": f"example/coredns:{tag}"}]
+        cluster.kubectl("patch", "-n", "kube-system", "deployment/coredns", "--type=json", "-p", json.dumps(image))
+        put(["addon coredns"])
+    assert comparable(pair.ours) == comparable(pair.theirs)
+
+
 def patch(cluster: LiveCluster, what: str, change: Object) -> None:
     cluster.kubectl("patch", "-n", "kube-system", what, "--type=merge", "-p", json.dumps(change))
 

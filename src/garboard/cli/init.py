@@ -27,7 +27,6 @@ from garboard.host.service_manager import service_manager
 from garboard.model import DEFAULT_VERSION
 from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import InitConfiguration
-from garboard.patches import NodeFacts
 from garboard.phases import plan_workflow, select
 from garboard.phases.flags import GivenFlags
 from garboard.phases.init.context import ADMIN_CONF, InitContext, observe_init
@@ -55,12 +54,16 @@ def run_init(asked: Asked) -> None:
         refuse_open_run(machine)
     local_server = f"https://{config.local_api_endpoint.host_port}"
     cluster = NodeCluster(machine, asked.flags.text("kubeconfig") or ADMIN_CONF, local_server)
-    node = NodeFacts(config.node_registration.name, "control-plane")
     context, warnings = observe_init(
         replace(loaded, config=config),
         host=node_host(machine),
         machine=machine,
-        patches=node_patches(config.patches_directory, node, is_strict=asked.flags.switch("strict-patches")),
+        patches=node_patches(
+            config.patches_directory,
+            name=config.node_registration.name,
+            role="control-plane",
+            is_strict=asked.flags.switch("strict-patches"),
+        ),
         kubeconfig_dir=asked.flags.text("kubeconfig-dir") or "/etc/kubernetes",
         now=datetime.now(UTC),
         uploads_certs=asked.flags.switch("upload-certs"),

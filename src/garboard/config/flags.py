@@ -11,7 +11,7 @@ _BESIDE_CONFIG = frozenset({
     "print-manifest", "allow-missing-template-keys", "output", "show-managed-fields", "print-join-command", "rootfs",
     "v", "log-file", "yes",
     # garboard's own: they say how to read files, not what is in them.
-    "strict-config", "strict-patches", "timings", "undo-on-failure",
+    "strict-config", "strict-patches", "timings", "undo-on-failure", "diagnostics",
 })  # fmt: skip
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")

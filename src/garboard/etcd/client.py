@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from garboard.documents import Json
 from garboard.errors import NotReady
-from garboard.etcd.errors import EtcdRefused, unreachable, why
+from garboard.etcd.errors import FROM_A_LEARNER, EtcdRefused, unreachable, why
 from garboard.etcd.values import Member, MemberStatus
 from garboard.pki.tls import client_context
 
@@ -96,7 +96,7 @@ class EtcdClient:
                 failures.append((endpoint, why(error)))
                 continue
             said = str(document.get("message") or f"HTTP status {code}")
-            if code in _UNAVAILABLE:
+            if code in _UNAVAILABLE or FROM_A_LEARNER in said:
                 failures.append((endpoint, said))
                 continue
             self._preferred = endpoint

@@ -8,6 +8,7 @@ from garboard.errors import ClusterUnreachable, GarboardError
 
 # Parts of etcd's messages: its JSON form has no finer codes, and these texts have been the same for years.
 NOT_IN_SYNC = "in sync with leader"
+FROM_A_LEARNER = "not supported for learner"
 IS_NO_LEARNER = "can only promote a learner"
 _HINTS = (
     (NOT_IN_SYNC, "it is still catching up: wait, and look at the disks of both machines"),

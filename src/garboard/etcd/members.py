@@ -26,10 +26,6 @@ def _silent(_line: str, /) -> None:
     return
 
 
-def _has_data() -> bool:
-    return True
-
-
 def _nobody() -> tuple[str, ...]:
     return ()
 
@@ -38,13 +34,13 @@ def _nobody() -> tuple[str, ...]:
 class EtcdMembers:
     """Changes members through `client`.
 
-    `has_data` says whether this machine holds what a member has stored; `abandoned` are the peer URLs that nodes wanted
-    to join with whose turn ended because they died.
+    `has_data` says whether this machine holds what a member has stored, if that is known; `abandoned` are the peer URLs
+    that nodes wanted to join with whose turn ended because they died.
     """
 
     client: EtcdClient
     report: Callable[[str], None] = _silent
-    has_data: Callable[[], bool] = _has_data
+    has_data: Callable[[], bool] | None = None
     abandoned: Callable[[], tuple[str, ...]] = _nobody
     change_within_s: float = CHANGE_WITHIN_S
     now: Callable[[], float] = time.monotonic
@@ -63,6 +59,7 @@ class EtcdMembers:
             self.report(f"[etcd] removed the learner {found}: it had started on a machine that is no more")
             found = None
         if found is None:
+            self._refuse_old_data(action)
             found, members = self.client.add_learner(action.peer_url)
         else:
             self.report(f"[etcd] the member {found} is there already")
@@ -80,7 +77,8 @@ class EtcdMembers:
 
     def _is_lost(self, found: Member, name: str) -> bool:
         """Say whether a member of our peer URL can never come back, and may go; a voter is not ours to take away."""
-        if not found.has_started or (found.name == name and self.has_data()):
+        is_here = self.has_data is None or self.has_data()
+        if not found.has_started or (found.name == name and is_here):
             return False
         if found.is_learner:
             return True
@@ -89,6 +87,14 @@ class EtcdMembers:
             f"etcd has a voting member {found} with this machine's address, but {reason}",
             hint=_gone_for_good(found),
         )
+
+    def _refuse_old_data(self, action: AddMember) -> None:
+        """Refuse to add a member whose etcd could not start: it would read that it was removed, and end."""
+        if self.has_data is not None and self.has_data():
+            raise MembershipRefused(
+                f"this machine holds data of a member that etcd does not have any more ({action.peer_url})",
+                hint="it was removed after its join had stopped: garboard undo, then join again",
+            )
 
     def promote(self, action: PromoteMember) -> None:
         """Wait until the learner has caught up, and give it its vote; one that votes already is left alone."""

@@ -26,10 +26,7 @@ class Access:
 
     def tls(self) -> ssl.SSLContext:
         """Return how connections are made; only the kubeconfig's own authorities are trusted, if it names any."""
-        context = client_context(self.ca, self.credential)
-        if self.is_unverified:
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return context
+        return client_context(self.ca, self.credential, is_unverified=self.is_unverified)
 
 
 def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None = None) -> Access:

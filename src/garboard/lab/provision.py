@@ -13,7 +13,7 @@ from garboard.lab.mounts import SYSCTLS, RootPlan
 from garboard.lab.network import hosts_file, resolver_file
 from garboard.lab.program import install_program
 from garboard.lab.runtime import CNI_FOLDER, containerd_config, pod_network
-from garboard.lab.systemctl import render_script
+from garboard.lab.systemctl import JOURNAL_SCRIPT, render_script
 from garboard.lab.topology import Lab, Node
 
 NODE_FOLDERS = (
@@ -91,13 +91,15 @@ def _write_texts(files: NodeFiles, lab: Lab, node: Node, content: NodeContent) -
         "etc/crictl.yaml": "runtime-endpoint: unix:///run/containerd/containerd.sock\n",
         "etc/cni/net.d/10-lab.conflist": pod_network(node, lab.pod_subnet),
         "usr/bin/systemctl": render_script(content.python),
+        "usr/bin/journalctl": JOURNAL_SCRIPT,
     }
     for name, text in texts.items():
         path = files.upper / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # Nothing here has to outlive a power cut, and fifteen fsyncs a node would be most of the time that it takes.
         path.write_text(text)
-    (files.upper / "usr/bin/systemctl").chmod(0o755)
+    for name in ("systemctl", "journalctl"):
+        (files.upper / "usr/bin" / name).chmod(0o755)
 
 
 def _link_programs(files: NodeFiles, content: NodeContent) -> None:

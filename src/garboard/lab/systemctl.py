@@ -1,7 +1,21 @@
-"""The `systemctl` of a node: a program of its own, which asks the lab's supervisor and imports next to nothing."""
+"""The `systemctl` and `journalctl` of a node: programs of its own, which import next to nothing."""
 
 import inspect
 import sys
+
+# The services of a node write to files; of journalctl's options only the unit and the number of lines mean something.
+JOURNAL_SCRIPT = """\
+#!/bin/sh
+unit=kubelet lines=50
+while [ $# -gt 0 ]; do
+    case "$1" in
+        -n) lines=$2; shift ;;
+        -u | -*u) unit=$2; shift ;;
+    esac
+    shift
+done
+exec tail -n "$lines" "/var/log/${unit%.service}.log"
+"""
 
 # The text below runs as a script in the node; it must stay free of anything but the standard library.
 

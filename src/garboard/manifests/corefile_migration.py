@@ -158,7 +158,8 @@ def _forward_options(options: tuple[Option, ...]) -> Iterator[Option]:
 
 def _with_transfers_as_plugin(server: Server) -> Server:
     """Return the server with what kubernetes said of zone transfers in a plugin of its own."""
-    zone, targets = "", ()
+    zone = ""
+    targets: tuple[str, ...] = ()
     for plugin in server.plugins:
         if plugin.name == "kubernetes":
             zone = plugin.args[0] if plugin.args else ""

@@ -63,6 +63,7 @@ OWN_FLAGS = by_name(
 # A single phase that fails is undone without being asked.
 WORKFLOW_FLAGS = by_name(
     Flag("undo-on-failure", "If a step fails, take back everything that this run has done.", "switch"),
+    Flag("diagnostics", "If a step fails, keep in this folder what tells why; no secrets.", metavar="DIR"),
 )
 
 CONFIG = Flag("config", "A kubeadm configuration file.", metavar="FILE")

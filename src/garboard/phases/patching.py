@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from garboard.documents import Json
 from garboard.engine import Note
 from garboard.model import KubernetesVersion
-from garboard.patches import Finding, NodeFacts, PatchFile, TargetPatcher, read_patch_tree, refuse_errors
 from garboard.schema import load_schema
+
+if TYPE_CHECKING:  # the engine is large, and most runs have no patches
+    from garboard.patches import Finding, NodeFacts, PatchFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +20,9 @@ class NodePatches:
     One with the marker file is a tree, of which the layers of this node apply.
     """
 
-    list_files: Callable[[], Sequence[PatchFile]] | None = None  # None: nobody asked for patches
+    list_files: "Callable[[], Sequence[PatchFile]] | None" = None  # None: nobody asked for patches
     is_strict: bool = False  # what strict mode objects to is refused, and not only told
-    node: NodeFacts = field(default_factory=NodeFacts)
+    node: "NodeFacts | None" = None  # None: a tree's layers for roles and nodes are left out
 
     def begin(self, version: KubernetesVersion) -> "PatchRun":
         """Return the patcher of one phase, which knows what there was to say once it has been called."""
@@ -32,14 +35,16 @@ class PatchRun:
 
     patches: NodePatches
     version: KubernetesVersion
-    findings: list[Finding] = field(default_factory=list)
+    findings: "list[Finding]" = field(default_factory=list)
     read: list[str] = field(default_factory=list)  # what was ignored and what was applied, in that order
 
     def __call__(self, target: str, document: Json, /) -> Json:
         if self.patches.list_files is None:
             return document
+        from garboard.patches import NodeFacts, TargetPatcher, read_patch_tree, refuse_errors
+
         schema = load_schema(self.version)
-        patch_set = read_patch_tree(self.patches.list_files(), schema, self.patches.node)
+        patch_set = read_patch_tree(self.patches.list_files(), schema, self.patches.node or NodeFacts())
         patcher = TargetPatcher(patch_set, schema)
         applied = patcher.apply(target, document, is_watched=True)
         if self.patches.is_strict:

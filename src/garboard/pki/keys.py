@@ -5,9 +5,8 @@ import re
 import secrets
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -15,6 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from garboard.errors import InvalidValue
 from garboard.pki.spec import KeyAlgorithm
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
@@ -50,6 +52,9 @@ class PooledKeys(SystemKeys):
     """System keys, one for each of `algorithms` made ahead in threads: RSA generation leaves the interpreter free."""
 
     def __init__(self, algorithms: Iterable[KeyAlgorithm]) -> None:
+        # With it come logging and more, which those that make no key need not load.
+        from concurrent.futures import ThreadPoolExecutor
+
         self._pool = ThreadPoolExecutor(max_workers=max(1, min(4, os.cpu_count() or 1)), thread_name_prefix="keys")
         self._ready: defaultdict[KeyAlgorithm, deque[Future[PrivateKey]]] = defaultdict(deque)
         for each in algorithms:

@@ -73,8 +73,8 @@ class Entry:
     def agent_said(self, backend: Backend, packet: Packet) -> None:
         self.perform(self.board.agent_said(backend, packet))
 
-    def dial(self, tunnel: Tunnel, request: packets.DialRequest) -> None:
-        self.perform(self.board.dial(tunnel, request))
+    def dial(self, tunnel: Tunnel, request: packets.DialRequest, via: Backend | None = None) -> None:
+        self.perform(self.board.dial(tunnel, request, via))
 
     def front_said(self, tunnel: Tunnel, message: bytes, source: Source) -> None:
         """A packet of a client that speaks in packets. Raises `BadWire`."""

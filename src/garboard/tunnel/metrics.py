@@ -4,6 +4,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from garboard.documents import Json
+
 DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 LATENCY_BUCKETS: Final = (1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5)
 
@@ -35,6 +37,10 @@ class Counter:
         if count is None:
             count = self._counts[values] = Count()
         return count
+
+    def as_json(self) -> dict[str, Json]:
+        """The numbers by their labels, joined."""
+        return {",".join(values): count.value for values, count in sorted(self._counts.items())}
 
     def lines(self, name: str) -> list[str]:
         counts = sorted(self._counts.items())

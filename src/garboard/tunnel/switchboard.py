@@ -164,14 +164,14 @@ class Switchboard:
 
     # Front ends.
 
-    def dial(self, tunnel: Tunnel, request: packets.DialRequest) -> list[Effect]:
-        """The one dial of a front end's stream."""
+    def dial(self, tunnel: Tunnel, request: packets.DialRequest, via: Backend | None = None) -> list[Effect]:
+        """The one dial of a front end's stream, through the best agent or through this one."""
         if tunnel.state is not State.IDLE:
             error = "this stream has dialled already: open another for another connection"
             return [ToFront(tunnel, packets.DialResponse(error, 0, request.random))]
         tunnel.protocol, tunnel.address, tunnel.random = request.protocol, request.address, request.random
         tunnel.dialled_at = self._clock()
-        tunnel.backend = self._routes.find(request.address)
+        tunnel.backend = via or self._routes.find(request.address)
         if tunnel.backend is None:
             self.counts.dial_failed("no_agent")
             return self._move(tunnel, Trigger.NO_AGENT, NO_AGENT)

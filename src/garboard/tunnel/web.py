@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import parse_qsl
 
+from garboard.documents import Json, write_json
 from garboard.errors import NotReady
 
 REQUEST_TIMEOUT_S: Final = 60.0
@@ -19,21 +21,32 @@ class Page:
     status: HTTPStatus
     text: str
     location: str = ""  # where to look instead
+    kind: str = "text/plain; charset=utf-8"
+
+
+def json_page(content: Json) -> Page:
+    return Page(HTTPStatus.OK, write_json(content), kind="application/json")
 
 
 PageMaker = Callable[[bool], Page]  # the flag: whether the query says `verbose`
+Question = Callable[[Mapping[str, str]], Awaitable[Page]]  # the query, each word once
 OK: Final = Page(HTTPStatus.OK, "ok")
 
 
 @contextlib.asynccontextmanager
-async def serve_pages(host: str, port: int, pages: Mapping[str, PageMaker]) -> AsyncIterator[int]:
-    """Serve while the context is open; the port is yielded, since 0 takes any free one."""
+async def serve_pages(
+    host: str, port: int, pages: Mapping[str, PageMaker], questions: Mapping[str, Question] | None = None
+) -> AsyncIterator[int]:
+    """Serve while the context is open; the port is yielded, since 0 takes any free one.
+
+    Pages are there at once; questions take their time.
+    """
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_response(head, pages))
+                writer.write(await _response(head, pages, questions or {}))
                 await writer.drain()
         writer.close()
 
@@ -55,13 +68,15 @@ def cannot_listen(place: str, error: OSError) -> NotReady:
     )
 
 
-def _response(head: bytes, pages: Mapping[str, PageMaker]) -> bytes:
+async def _response(head: bytes, pages: Mapping[str, PageMaker], questions: Mapping[str, Question]) -> bytes:
     line = head.partition(b"\r\n")[0].decode("latin-1")
     method, _, rest = line.partition(" ")
     path, _, query = rest.partition(" ")[0].partition("?")
     maker = pages.get(path)
     if method not in ("GET", "HEAD"):
         page = Page(HTTPStatus.METHOD_NOT_ALLOWED, "only GET is answered here")
+    elif path in questions:
+        page = await questions[path](dict(parse_qsl(query)))
     elif maker is None:
         page = Page(HTTPStatus.NOT_FOUND, "404 page not found\n")
     else:
@@ -69,7 +84,7 @@ def _response(head: bytes, pages: Mapping[str, PageMaker]) -> bytes:
     body = page.text.encode()
     fields = [
         f"HTTP/1.1 {page.status.value} {page.status.phrase}",
-        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Type: {page.kind}",
         f"Content-Length: {len(body)}",
         "Connection: close",
         *([f"Location: {page.location}"] if page.location else []),

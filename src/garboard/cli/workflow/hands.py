@@ -48,6 +48,7 @@ class Crew:
     hands: Hands
     eyes: Eyes
     cluster: NodeCluster
+    world: NodeWorld
 
     def check(self, plan: Plan) -> None:
         """Refuse a kubeconfig that cannot be used, if neither a step of the plan nor the kubelet meanwhile makes it."""
@@ -67,7 +68,8 @@ def crew_for(
         algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
         keys = stack.enter_context(PooledKeys(algorithms))
         membership = stack.enter_context(_membership(machine, settings, reached)) if settings.changes_members else None
-        waits: Watcher = watcher(NodeWorld(machine, reached, settings.cri_socket), endpoint=settings.endpoint)
+        world = NodeWorld(machine, reached, settings.cri_socket)
+        waits: Watcher = watcher(world, endpoint=settings.endpoint)
         hands = Hands(
             files=machine,
             services=machine.manager,
@@ -81,7 +83,7 @@ def crew_for(
             sealer=FileSealer(),
         )
         eyes = Eyes(files=machine, services=machine.manager, objects=reached, members=membership)
-        yield Crew(hands, eyes, reached)
+        yield Crew(hands, eyes, reached, world)
 
 
 def _membership(

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from garboard.config import ReadOptions
 from garboard.host import list_tree, read_file
@@ -13,9 +13,11 @@ from garboard.host.node_machine import NodeMachine
 from garboard.manifests import NodeHost
 from garboard.manifests.node import EXTRA_CA_DIRECTORIES
 from garboard.model.lifecycle import InitConfiguration, JoinConfiguration
-from garboard.patches import NodeFacts, PatchFile
 from garboard.phases.flags import GivenFlags
 from garboard.phases.patching import NodePatches
+
+if TYPE_CHECKING:
+    from garboard.patches import PatchFile
 
 ConfigT = TypeVar("ConfigT", InitConfiguration, JoinConfiguration)
 
@@ -30,12 +32,20 @@ def node_host(machine: NodeMachine) -> NodeHost:
     )
 
 
-def node_patches(directory: str | None, node: NodeFacts, *, is_strict: bool) -> NodePatches:
+def node_patches(
+    directory: str | None, *, name: str, role: Literal["control-plane", "worker"], is_strict: bool
+) -> NodePatches:
     """Return the patches of a directory for this node, to be read when they are needed."""
-    return NodePatches(partial(_patch_files, directory), is_strict, node) if directory else NodePatches()
+    if not directory:
+        return NodePatches()
+    from garboard.patches import NodeFacts
+
+    return NodePatches(partial(_patch_files, directory), is_strict, NodeFacts(name, role))
 
 
-def _patch_files(directory: str) -> list[PatchFile]:
+def _patch_files(directory: str) -> "list[PatchFile]":
+    from garboard.patches import PatchFile
+
     root = Path(directory)
     return [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
 

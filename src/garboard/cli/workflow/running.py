@@ -36,6 +36,7 @@ def run_options(command: str, asked: Asked, cluster: ClusterPlace) -> RunOptions
         is_whole=asked.only is None,
         cluster=cluster,
         undoes_on_failure=asked.flags.switch("undo-on-failure"),
+        diagnostics=asked.flags.text("diagnostics"),
         timings=timings if asked.flags.text("timings") else "",
     )
 

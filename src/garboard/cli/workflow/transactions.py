@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from garboard.cli.workflow.cluster import NodeCluster
+from garboard.cli.workflow.diagnosing import keep_diagnostics
 from garboard.cli.workflow.hands import Crew, RunSettings, crew_for
 from garboard.cli.workflow.interrupting import Interruption
 from garboard.cli.workflow.telling import tell
@@ -55,6 +56,7 @@ class RunOptions:
     is_whole: bool = True
     cluster: ClusterPlace = "local"
     undoes_on_failure: bool = False
+    diagnostics: str = ""  # the folder for what tells why a step failed; empty if nobody wants that
     timings: TimingsFormat = ""
 
 
@@ -93,7 +95,8 @@ class Transactions:
             header, done = each.record.header, len(each.record.progress.finished)
             raise NotReady(
                 f"run {header.run} ({header.command}) is open: {done} of {each.record.steps} steps are done",
-                hint="garboard resume carries it to its end" + _or_undo(header),
+                hint="garboard resume carries it to its end"
+                + (", garboard undo takes it back" if each.record.is_undoable else ""),
                 error_class="run-open",
             )
 
@@ -160,7 +163,9 @@ class Transactions:
         found = self.open_runs()
         if not found:
             raise NotReady("no run is open on this node", hint="garboard init or join begins one", error_class="no-run")
-        # While a run is being undone, it is the undo that goes on.
+        # A reset may begin on top of anything; else, while a run is being undone, it is the undo that goes on.
+        if found[-1].record.header.command == RESET:
+            return found[-1]
         return next((each for each in found if each.record.header.undoes), found[-1])
 
     def _continue(self, run: Run, options: RunOptions) -> None:
@@ -170,7 +175,8 @@ class Transactions:
         settings = RunSettings.of_texts(header.settings)
         with crew_for(plan, self.machine, settings, header.started_at) as crew:
             Executor(crew.hands).refuse(plan)
-            journal = Journal(run.folder, self.codec, self._eyes(header, crew.eyes), progress)
+            eyes = self._eyes(header, crew.eyes)
+            journal = Journal(run.folder, self.codec, eyes, progress, keeps_before=run.record.is_undoable)
             self._perform(plan, journal, crew, replace(options, is_whole=header.is_whole), progress, header)
         if header.command == RESET:
             self.end_open_runs()
@@ -206,6 +212,9 @@ class Transactions:
         except GarboardError as error:
             with suppress(GarboardError):
                 journal.fail(error.message)
+            # Before anything is undone: afterwards there is nothing left to look at.
+            if options.diagnostics:
+                keep_diagnostics(options.diagnostics, error, plan, crew.world)
             self._give_up(error, plan, journal, options, header)
             raise
         watch.finish()
@@ -298,10 +307,6 @@ def _show_timings(watch: Stopwatch, form: TimingsFormat) -> None:
 
 def _and(hint: str | None, more: str) -> str:
     return f"{hint}; then {more}" if hint else more
-
-
-def _or_undo(header: RunHeader) -> str:
-    return "" if header.undoes else ", garboard undo takes it back"
 
 
 def _settings_of_undo(header: RunHeader) -> RunSettings:

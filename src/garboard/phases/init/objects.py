@@ -13,7 +13,7 @@ from garboard.manifests.kube_proxy import control_plane_url, kube_proxy_objects
 from garboard.manifests.kubelet import CONFIG_FILE, with_resolv_conf
 from garboard.manifests.uploaded import KUBEADM_CONFIG, as_uploaded, kubeadm_config_objects, kubelet_config_objects
 from garboard.phases.init.context import InitContext
-from garboard.phases.init.dns import observe_dns
+from garboard.phases.init.dns import decide_dns, observe_dns
 from garboard.phases.patching import PatchRun
 from garboard.pki.issue import certificate_pem
 from garboard.pki.kubeconfig import read_kubeconfig
@@ -74,13 +74,13 @@ def _public_cluster(context: InitContext) -> tuple[dict[str, Json], tuple[Fillin
 
 
 def plan_coredns(context: InitContext) -> Iterator[Step | Note]:
+    cluster = context.config.cluster
     found = observe_dns(context.running_cluster)
-    yield from found.notes()
+    update = decide_dns(found, cluster.facts)
+    yield from (update.note,) if update.note else ()
     yield from _plan_addon(
         context,
-        lambda patches: found.without_kept(
-            coredns_objects(context.config.cluster, replicas=found.replicas, patcher=patches)
-        ),
+        lambda patches: update.applied_to(coredns_objects(cluster, replicas=found.replicas, patcher=patches)),
     )
 
 

@@ -6,6 +6,7 @@ sides: HTTP/2 windows hold the peer back, and a transport that is full stops the
 
 import asyncio
 import logging
+import secrets
 import ssl
 from collections.abc import Callable
 from typing import Final, cast
@@ -13,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from garboard.rpc.calls import Call, CallEnded, CallStarted, MessagesReceived, PeerEnded, ServerCall
 from garboard.rpc.endpoint import Endpoint, EndpointEvent
-from garboard.rpc.events import ConnectionEnded, GoingAway, PeerSettled
+from garboard.rpc.events import ConnectionEnded, GoingAway, PeerSettled, PingAcknowledged
 from garboard.rpc.keepalive import Keepalive, KeepaliveAction, KeepaliveConfig
 from garboard.rpc.violations import ErrorCode
 
@@ -59,6 +60,7 @@ class AioLink(asyncio.BufferedProtocol):
         self._buffer = _shared_buffer(self.loop)
         self._keepalive = Keepalive(keepalive, self.loop.time()) if keepalive else None
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._round_trips: dict[bytes, asyncio.Future[float]] = {}
         self._is_paused = False
         self._will_flush = False
 
@@ -67,6 +69,7 @@ class AioLink(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # Not asserted: the transports of other event loops only look like asyncio's.
         self.transport = transport = cast("asyncio.Transport", transport)
+        transport.set_write_buffer_limits(high=2 * WRITE_BYTES)
         secure: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if secure is not None and secure.selected_alpn_protocol() != "h2":
             self.abort("the TLS peer did not agree to speak h2")
@@ -124,6 +127,20 @@ class AioLink(asyncio.BufferedProtocol):
             self._will_flush = True
             self.loop.call_soon(self._flush)
 
+    async def round_trip(self, timeout_s: float) -> float:
+        """How long the peer takes to answer a ping, in seconds. Raises `TimeoutError`."""
+        payload = secrets.token_bytes(8)
+        answer: asyncio.Future[float] = self.loop.create_future()
+        self._round_trips[payload] = answer
+        began = self.loop.time()
+        try:
+            self.endpoint.http.ping(payload)
+            self._flush()
+            async with asyncio.timeout(timeout_s):
+                return await answer - began
+        finally:
+            del self._round_trips[payload]
+
     def close(self, reason: str = "closed by us", code: ErrorCode = ErrorCode.NO_ERROR) -> None:
         """Say goodbye and close; calls that are open end."""
         for ended in self.endpoint.close(reason, code):
@@ -171,6 +188,9 @@ class AioLink(asyncio.BufferedProtocol):
                 log.warning("rpc.connection.refused code=%s reason=%s", code.name, reason)
                 self.farewell = reason
                 self._say_goodbye()
+            case PingAcknowledged(payload):
+                if (answer := self._round_trips.get(payload)) is not None and not answer.done():
+                    answer.set_result(self.loop.time())
             case _:
                 pass
 

@@ -11,11 +11,12 @@ from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.pool import ServerPool
 from garboard.tunnel.agent.server_count import LeaseCounter
 from garboard.tunnel.agent.server_stream import AgentCounts
+from garboard.tunnel.agent.status import AgentTracer, agent_document
 from garboard.tunnel.background import beside
 from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import Gauge, Metrics, Total
 from garboard.tunnel.tls import client_context
-from garboard.tunnel.web import OK, Page, PageMaker, serve_pages
+from garboard.tunnel.web import OK, Page, PageMaker, json_page, serve_pages
 
 PREFIX: Final = "konnectivity_network_proxy_agent_"
 # Word for word what the stock agent says of these two: its test suite compares it.
@@ -31,7 +32,8 @@ class Agent:
         self.watch = StallWatch(options.patience)
         self.ports = TargetPorts(options.bind_address, options.targets, self.watch)
         self.pool = ServerPool(options, lambda: _tls(options), self.counts, self.watch, self.ports)
-        self.health_port = 0
+        self.health_port = self.admin_port = 0
+        self._options = options
         self._metrics = self._make_metrics()
         book = options.lease_book
         self._leases = LeaseCounter(book, self.pool.count, self.pool.recount) if book is not None else None
@@ -49,6 +51,9 @@ class Agent:
             "/ready": self._readiness,
             "/metrics": lambda _verbose: Page(HTTPStatus.OK, self._metrics.text()),
         }
+
+    def status(self, _verbose: bool) -> Page:
+        return json_page(agent_document(self._options, self.pool, self.ports))
 
     @property
     def open_connections(self) -> int:
@@ -76,6 +81,7 @@ class Agent:
                 "known_server_count": ("Servers that should be connected.", Gauge(lambda: pool.server_count)),
                 "open_endpoint_connections": (OPEN_ENDPOINTS, Gauge(lambda: pool.open_endpoints)),
                 "stream_packets_total": ("Packets by direction and type.", counts.packets),
+                "stream_errors_total": ("Streams that failed, by direction and code.", counts.errors.counter),
                 "stalled_connections_total": ("Connections closed since they took no data.", Total(self._stalled)),
                 "queued_bytes": ("Bytes that wait, by where.", Gauge(self._queues, "queue")),
                 "target_connections": ("Open connections of the node.", Gauge(lambda: ports.clients)),
@@ -112,8 +118,10 @@ async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
         health = serve_pages(options.health_server_host, options.health_server_port, agent.pages())
         agent.health_port = await stack.enter_async_context(health)
         elsewhere = Page(HTTPStatus.MOVED_PERMANENTLY, "", f"http://localhost:{agent.health_port}/metrics")
-        admin = serve_pages(options.admin_bind_address, options.admin_server_port, {"/metrics": lambda _: elsewhere})
-        await stack.enter_async_context(admin)
+        pages = {"/metrics": lambda _: elsewhere, "/status": agent.status}
+        questions = {"/trace": AgentTracer(agent.pool, agent.ports)}
+        admin = serve_pages(options.admin_bind_address, options.admin_server_port, pages, questions)
+        agent.admin_port = await stack.enter_async_context(admin)
         jobs = (agent.pool.run(), agent.watch.run(), agent.ports.run(), agent.ports.entry.keep_time())
         await stack.enter_async_context(beside(*jobs, agent.count_leases()))
         try:

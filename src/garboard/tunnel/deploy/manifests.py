@@ -43,7 +43,9 @@ def server_pod(deployment: Deployment) -> dict[str, Json]:
         _host_path("socket", SOCKET_FOLDER, "DirectoryOrCreate"),
         *_server_kubeconfig_volumes(deployment),
     ]
-    return _pod("konnectivity-server", [container], volumes, priority="system-cluster-critical")
+    pod = _pod("konnectivity-server", [container], volumes, priority="system-cluster-critical")
+    # Pods of a control-plane node are led to the same address, where the API server itself answers them.
+    return _with_link(pod, deployment)
 
 
 def agent_pod(deployment: Deployment) -> dict[str, Json]:
@@ -54,13 +56,18 @@ def agent_pod(deployment: Deployment) -> dict[str, Json]:
         [_host_path("pki", deployment.pki_folder, "Directory")],
         priority="system-node-critical",
     )
-    if deployment.bind_address is not None:
-        spec = pod["spec"]
-        assert isinstance(spec, dict)
-        link = _container(deployment, "link", "link", deployment.link_flags())
-        link["securityContext"] = {"capabilities": {"add": ["NET_ADMIN"]}}
-        spec["initContainers"] = [link]
-    return pod
+    return _with_link(pod, deployment)
+
+
+def _with_link(pod: dict[str, Json], deployment: Deployment) -> dict[str, Json]:
+    """The pod, after an init container that gives the node its address."""
+    if deployment.bind_address is None:
+        return pod
+    link = _container(deployment, "link", "link", deployment.link_flags())
+    link["securityContext"] = {"capabilities": {"add": ["NET_ADMIN"]}}
+    spec = pod["spec"]
+    assert isinstance(spec, dict)
+    return {**pod, "spec": {**spec, "initContainers": [link]}}
 
 
 def agent_daemon_set(deployment: Deployment) -> dict[str, Json]:

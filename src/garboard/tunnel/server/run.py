@@ -19,9 +19,10 @@ from garboard.tunnel.server.grpc_port import GrpcPort
 from garboard.tunnel.server.lease_keeper import LeaseKeeper
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import Proxy
+from garboard.tunnel.server.status import ServerTracer, server_document
 from garboard.tunnel.server.tenants import canonical_name
 from garboard.tunnel.tls import ListenerKeys, Listening
-from garboard.tunnel.web import OK, Page, PageMaker, serve_pages
+from garboard.tunnel.web import OK, Page, PageMaker, Question, json_page, serve_pages
 
 CERTIFICATES_EVERY_S: Final = 10.0
 
@@ -105,6 +106,14 @@ class ProxyServer:
         if self._leases is not None:
             await self._leases.run()
 
+    def admin_pages(self) -> dict[str, PageMaker]:
+        """Of the admin port, which only administrators reach."""
+        status = lambda _verbose: json_page(server_document(self._options.server_id, self.clusters))  # noqa: E731
+        return {"/metrics": self.pages()["/metrics"], "/status": status}
+
+    def questions(self) -> dict[str, Question]:
+        return {"/trace": ServerTracer(self.clusters)}
+
     def pages(self) -> dict[str, PageMaker]:
         return {
             "/healthz": lambda _verbose: OK,
@@ -172,11 +181,11 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     """Serve while the context is open; leaving it stops the server as the options say."""
     options.check()
     server = ProxyServer(options)
-    pages = server.pages()
+    admin = (options.admin_bind_address, options.admin_port)
     jobs = [job for each in server.clusters for job in (each.proxy.keep_time(), each.watch.run())]
     async with (
-        serve_pages(options.health_bind_address, options.health_port, pages) as server.health_port,
-        serve_pages(options.admin_bind_address, options.admin_port, {"/metrics": pages["/metrics"]}) as admin_port,
+        serve_pages(options.health_bind_address, options.health_port, server.pages()) as server.health_port,
+        serve_pages(*admin, server.admin_pages(), server.questions()) as admin_port,
         beside(*jobs, server.keep_certificates(), server.keep_lease()),
     ):
         server.admin_port = admin_port

@@ -1,0 +1,106 @@
+"""The first node by garboard, on a bare machine: as kubeadm would leave it, its kubelet at its own API server."""
+
+import json
+import time
+
+import pytest
+
+from garboard.model import SUPPORTED_VERSIONS
+from tests.lab.conftest import Bare, LabUnderTest
+from tests.lab.objects import comparable_objects
+from tests.lab.sampling import peers_seen, start_sampling
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+
+CONFIG = "/etc/kubeadm.yaml"
+LOCAL, SHARED = "10.89.0.11", "10.89.0.1"
+_DOCUMENTS = """\
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint: {advertiseAddress: 10.89.0.11}
+nodeRegistration: {ignorePreflightErrors: [SystemVerification, NumCPU, Mem]}
+bootstrapTokens: [{token: abcdef.0123456789abcdef, ttl: 24h0m0s}]
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: VERSION
+controlPlaneEndpoint: control-plane.lab:6443
+networking: {podSubnet: 10.244.0.0/16}
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: cgroupfs
+failCgroupV1: false
+failSwapOn: false
+evictionHard: {nodefs.available: "0%", imagefs.available: "0%"}
+---
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+conntrack: {maxPerCore: 0, min: 0}
+"""
+
+
+def put(lab: LabUnderTest, text: str, node: str = "cp1", path: str = CONFIG) -> None:
+    lab.exec(node, "sh", "-c", f"cat >{path} <<'EOF'\n{text}EOF\n")
+
+
+def wait_ready(lab: LabUnderTest, node: str = "cp1") -> None:
+    kubectl = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf")
+    lab.exec(node, *kubectl, "wait", "--for=condition=Ready", f"node/{node}", "--timeout=180s")
+
+
+def settled_objects(lab: LabUnderTest) -> object:
+    """Return the objects once the controllers have added theirs."""
+    wait_ready(lab)
+    before = comparable_objects(lab, "cp1")
+    for _ in range(30):
+        time.sleep(1)
+        found = comparable_objects(lab, "cp1")
+        if found == before and "ConfigMap kube-system/kube-root-ca.crt" in found:
+            return found
+        before = found
+    return before
+
+
+@pytest.mark.parametrize("version", [str(each) for each in SUPPORTED_VERSIONS])
+def test_live_objects_equal_those_of_a_cluster_by_kubeadm(bare: Bare, version: str) -> None:
+    lab = bare(version=version)
+    put(lab, _DOCUMENTS.replace("VERSION", version))
+    lab.exec("cp1", "kubeadm", "init", "--config", CONFIG, "--upload-certs")
+    theirs = settled_objects(lab)
+    lab.lab("down")
+    lab = bare(version=version)
+    put(lab, _DOCUMENTS.replace("VERSION", version))
+    said = lab.exec("cp1", "garboard", "init", "--config", CONFIG, "--upload-certs")
+    assert "garboard join control-plane.lab:6443 --token abcdef.0123456789abcdef" in said.stdout
+    assert settled_objects(lab) == theirs
+
+
+@pytest.mark.parametrize("gate", ["", "false"], ids=["local mode", "gate false"])
+def test_kubelet_talks_only_to_the_api_server_beside_it_unless_told_otherwise(bare: Bare, gate: str) -> None:
+    lab = bare()
+    gates = f"featureGates: {{ControlPlaneKubeletLocalMode: {gate}}}\n" if gate else ""
+    put(lab, _DOCUMENTS.replace("VERSION", "v1.37.1").replace("controlPlaneEndpoint", f"{gates}controlPlaneEndpoint"))
+    start_sampling(lab, "cp1")
+    lab.exec("cp1", "garboard", "init", "--config", CONFIG)
+    wait_ready(lab)
+    seen = peers_seen(lab, "cp1")
+    assert sum(seen.values()) > 20, "the kubelet was looked at all the time"
+    if gate:
+        # Its probes of the static pod go to the node's own address in any case.
+        assert seen[SHARED] > seen.get(LOCAL, 0), seen
+    else:
+        assert set(seen) == {LOCAL}, seen
+
+
+def test_dry_run_is_what_is_done_and_a_second_plan_has_no_files_to_write(bare: Bare) -> None:
+    lab = bare()
+    put(lab, _DOCUMENTS.replace("VERSION", "v1.37.1"))
+    shown = json.loads(lab.exec("cp1", "garboard", "init", "--config", CONFIG, "--dry-run", "-o", "json").stdout)
+    lab.exec("cp1", "garboard", "init", "--config", CONFIG)
+    again = json.loads(lab.exec("cp1", "garboard", "init", "--config", CONFIG, "--dry-run", "-o", "json").stdout)
+    kinds = {step["action"]["type"] for step in again["steps"]}
+    assert {"issue", "write-file"} <= {step["action"]["type"] for step in shown["steps"]}
+    assert not kinds & {"issue", "write-file", "make-folder"}
+    names = " ".join(note["text"] for note in again["notes"])
+    assert "[Port-6443]" in names

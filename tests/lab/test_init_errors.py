@@ -1,0 +1,96 @@
+"""Causes that an error must name, injected one after the other into one bare machine, which is left as it was."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.lab.conftest import RUN, LabUnderTest
+from tests.lab.test_init import _DOCUMENTS, CONFIG, put
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+DOCUMENTS = _DOCUMENTS.replace("VERSION", "v1.37.1")
+QUICK = "timeouts: {kubeletHealthCheck: 12s, controlPlaneComponentHealthCheck: 40s, kubernetesAPICall: 25s}\n"
+# Where a run writes, but for what the kubelet and the runtime keep for themselves.
+_TREE = "find /etc/kubernetes /var/lib/etcd /var/lib/kubelet -type f -exec sha256sum {} + 2>/dev/null | sort"
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[LabUnderTest]:
+    lab = LabUnderTest(f"t{RUN}-errors")
+    lab.lab("up", "--by", "none", "--control-planes", "1", "--workers", "0")
+    yield lab
+    lab.lab("down")
+
+
+def changed(old: str, new: str) -> str:
+    assert old in DOCUMENTS
+    return DOCUMENTS.replace(old, new, 1)
+
+
+def timely(text: str) -> str:
+    return text.replace("localAPIEndpoint", f"{QUICK}localAPIEndpoint", 1)
+
+
+def refused(lab: LabUnderTest, documents: str, *flags: str, status: int) -> str:
+    """Run init, which must fail and leave nothing; return what it said."""
+    before = lab.exec("cp1", "sh", "-c", _TREE).stdout
+    put(lab, documents)
+    ended = lab.exec("cp1", "garboard", "init", "--config", CONFIG, *flags, check=False)
+    assert ended.returncode == status, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert lab.exec("cp1", "sh", "-c", _TREE).stdout == before
+    assert lab.exec("cp1", "systemctl", "is-active", "kubelet", check=False).stdout != "active\n"
+    return ended.stderr
+
+
+def test_port_in_use(machine: LabUnderTest) -> None:
+    listen = "import socket, time; s = socket.create_server(('', 6443)); print('up', flush=True); time.sleep(60)"
+    machine.exec("cp1", "sh", "-c", f'nohup python3 -c "{listen}" >/tmp/up 2>&1 & echo $! >/tmp/pid')
+    machine.exec("cp1", "sh", "-c", "until grep -q up /tmp/up; do sleep 0.1; done")
+    try:
+        said = refused(machine, DOCUMENTS, status=4)
+    finally:
+        machine.exec("cp1", "sh", "-c", "kill $(cat /tmp/pid)")
+    assert "[Port-6443] port 6443 is in use" in said
+    assert "--ignore-preflight-errors=Port-6443" in said
+
+
+def test_wrong_runtime_socket(machine: LabUnderTest) -> None:
+    socket = "criSocket: unix:///run/nowhere.sock, ignorePreflightErrors"
+    said = refused(machine, changed("ignorePreflightErrors", socket), status=4)
+    assert "[CRI] the container runtime does not answer" in said
+    assert "/run/nowhere.sock" in said
+
+
+def test_kubelet_that_crashes(machine: LabUnderTest) -> None:
+    flag = "kubeletExtraArgs: [{name: no-such-flag, value: x}], ignorePreflightErrors"
+    said = refused(machine, timely(changed("ignorePreflightErrors", flag)), "--undo-on-failure", status=1)
+    assert "in vain for a healthy kubelet" in said
+    assert "no-such-flag" in said
+    assert "journalctl -xeu kubelet" in said
+
+
+def test_api_server_with_a_bad_flag(machine: LabUnderTest) -> None:
+    flag = "apiServer: {extraArgs: [{name: no-such-flag, value: x}]}\nkubernetesVersion"
+    documents = timely(changed("kubernetesVersion", flag))
+    said = refused(machine, documents, "--undo-on-failure", "--diagnostics", "/tmp/why", status=1)
+    assert "in vain for a healthy kube-apiserver" in said
+    assert "unknown flag: --no-such-flag" in said
+    assert "crictl logs" in said
+    bundle = machine.exec("cp1", "sh", "-c", "cd /tmp/why && find . -type f | sort && cat $(find . -type f)").stdout
+    for name in ("./error.txt", "./plan.json", "./kubelet.log", "./files/etc-kubernetes-manifests-kube-apiserver.yaml"):
+        assert name in bundle
+    assert "containers/kube-apiserver-" in bundle
+    for secret in ("PRIVATE KEY", "abcdef.0123456789abcdef", "client-key-data"):
+        assert secret not in bundle
+    assert machine.exec("cp1", "stat", "-c", "%a", "/tmp/why").stdout == "700\n"
+
+
+def test_shared_endpoint_that_does_not_resolve(machine: LabUnderTest) -> None:
+    """Only without local mode does the kubelet of the first node need the shared endpoint."""
+    endpoint = "featureGates: {ControlPlaneKubeletLocalMode: false}\ncontrolPlaneEndpoint: nowhere.example.com:6443"
+    documents = timely(changed("controlPlaneEndpoint: control-plane.lab:6443", endpoint))
+    said = refused(machine, documents, "--undo-on-failure", status=1)
+    assert "in vain for Node cp1 in the cluster" in said
+    assert "DNS: nowhere.example.com does not resolve" in said
