@@ -1,31 +1,40 @@
-"""Kill control-plane joins in the lab, each at one point, and look at what resume and undo make of the cluster.
+"""Kill init and control-plane joins in the lab, each at one point, and look at what resume and undo make of them.
 
-One cluster serves all points: after an undo, or the reset of a node that joined, it is as it was.
+One lab serves all points: after an undo, or the reset of a node that was made, it is as it was.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from garboard.cli.lab.wiring import labs
+from garboard.lab.bootstrap import new_secrets
+from garboard.lab.kubeadm import init_documents
+from tests.lab.conftest import LabUnderTest
 from tests.lab.joining import CONFIG, Joining, kubeadm_cluster
 from tests.lab.killing import KillPoint
 from tests.lab.node_program import garboard_for_nodes
+from tests.lab.test_phases import put
 
-NODE = "cp2"
-# What a join leaves on a node, whoever did it; the journal itself is not looked at, nor what the runtime stores.
+VERSION = "v1.37.1"
+_ETCD = "/etc/kubernetes/pki/etcd"
+_ETCDCTL = f"etcdctl --cacert {_ETCD}/ca.crt --cert {_ETCD}/server.crt --key {_ETCD}/server.key member list"
+_NODES = "kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o name"
+# What a run leaves on a node; its journal is not looked at, nor what the container runtime stores for itself.
 _TREE = (
-    "find /etc /var/lib /root /run/flannel /opt/cni -xdev "
-    "\\( -path /var/lib/garboard -o -path /var/lib/containerd -o -path /var/lib/cni \\) -prune "
+    "find /etc /var /run/flannel /opt/cni -xdev "
+    "\\( -path /var/lib/garboard -o -path /var/lib/containerd -o -path /var/log/containerd.log \\) -prune "
     "-o -printf '%y %m %U:%G %p\\n' 2>/dev/null | sort; "
     "find /etc /var/lib/kubelet /var/lib/etcd -xdev -type f -exec sha256sum {} + 2>/dev/null | sort -k2"
 )
-_PODS = "crictl -r unix:///run/containerd/containerd.sock pods -q"
+_STATE = "crictl -r unix:///run/containerd/containerd.sock pods -q; systemctl is-active kubelet"
+_CERTIFICATES = "cd /etc/kubernetes/pki && find . -name '*.crt' -printf '%p %i %T@\\n'"
 
 
 @dataclass(frozen=True)
 class LiveOutcome:
-    """What became of a join that was killed at a point."""
+    """What became of a run that was killed at a point."""
 
     scenario: str
     point: str
@@ -34,80 +43,113 @@ class LiveOutcome:
     problems: list[str]
 
 
+@dataclass(frozen=True)
+class Scene:
+    """A command on a node of a lab, and a healthy node that can be asked about the cluster, if there is one."""
+
+    name: str
+    lab: LabUnderTest
+    garboard: tuple[str, ...]
+    node: str
+    words: tuple[str, ...]
+    witness: str = ""
+
+    def steps(self) -> list[str]:
+        """Return the phase of every step."""
+        done = self.lab.exec(self.node, *self.garboard, *self.words, "--dry-run", "-o", "json")
+        return [step["phase"] for step in json.loads(done.stdout)["steps"]]
+
+    def points(self, phases: list[str]) -> list[KillPoint]:
+        """Return the points that need a lab: of init those from kubelet-start on, of join all."""
+        first = phases.index("kubelet-start") if self.words[0] == "init" else 0
+        found = [(KillPoint("begin", index), KillPoint("end", index)) for index in range(first, len(phases))]
+        return [point for pair in found for point in pair]
+
+    def after_undo(self, point: KillPoint, phase: str) -> LiveOutcome:
+        """Kill the run, undo it, and say what is not as it was: files, members, nodes, pods, the service."""
+        before = self._seen()
+        problems = self._kill(point)
+        done = self.lab.exec(self.node, *self.garboard, "undo", check=False)
+        if done.returncode:
+            problems.append(f"undo ended with {done.returncode}: {done.stderr[-800:]}")
+        return LiveOutcome(self.name, _told(point), phase, "undo", problems + _changed(before, self._seen()))
+
+    def after_resume(self, point: KillPoint, phase: str) -> LiveOutcome:
+        """Kill the run, resume it, and say what is missing; then the node is reset for the next one."""
+        problems = self._kill(point)
+        finished = self._finished_certificates()
+        done = self.lab.exec(self.node, *self.garboard, "resume", check=False)
+        if done.returncode:
+            problems.append(f"resume ended with {done.returncode}: {done.stderr[-800:]}")
+        after = self._finished_certificates()
+        problems += [f"{path} was made again" for path, found in finished.items() if after.get(path) != found]
+        problems += self._missing()
+        self._clear()
+        return LiveOutcome(self.name, _told(point), phase, "resume", problems)
+
+    def _kill(self, point: KillPoint) -> list[str]:
+        done = self.lab.exec(self.node, *point.of(self.garboard), *self.words, check=False)
+        status = json.loads(self.lab.exec(self.node, *self.garboard, "status", "-o", "json").stdout)
+        return [] if status["runs"] else [f"no run is open after the kill: {done.stderr[-500:]}"]
+
+    def _seen(self) -> str:
+        cluster = f"{self._members(self.witness)}\n{self._nodes(self.witness)}" if self.witness else ""
+        return self._shell(self.node, f"{_TREE}; {_STATE}") + cluster
+
+    def _missing(self) -> list[str]:
+        expected = {name for name in (self.witness, self.node) if name}
+        members, nodes = self._members(self.node), self._nodes(self.node)
+        found = [line for line in members.splitlines() if not line.endswith("false")]
+        if len(members.splitlines()) != len(expected) or found:
+            found.append(f"the members are {members}")
+        return found if set(nodes.split()) == {f"node/{name}" for name in expected} else [*found, f"nodes: {nodes}"]
+
+    def _members(self, node: str) -> str:
+        return self._shell(node, _ETCDCTL)
+
+    def _nodes(self, node: str) -> str:
+        return self._shell(node, _NODES)
+
+    def _finished_certificates(self) -> dict[str, str]:
+        """Return the certificates on the node with inode and time; one that was being written is not among them."""
+        lines = self._shell(self.node, _CERTIFICATES).splitlines()
+        return {path: rest for path, _, rest in (line.partition(" ") for line in lines)}
+
+    def _clear(self) -> None:
+        self.lab.exec(self.node, *self.garboard, "reset", "--force", check=False)
+        self._shell(self.node, "rm -rf /var/log/pods /var/log/containers")  # which a reset leaves
+        if self.witness:
+            self._shell(self.witness, f"kubectl --kubeconfig /etc/kubernetes/admin.conf delete node {self.node}")
+
+    def _shell(self, node: str, script: str) -> str:
+        return self.lab.exec(node, "sh", "-c", script, check=False).stdout
+
+
 @contextmanager
-def cluster(name: str, version: str = "v1.37.1") -> Iterator[Joining]:
-    """Make a cluster of one control plane, with a bare node beside it."""
-    with (
-        garboard_for_nodes() as command,
-        kubeadm_cluster(name, version, command, control_planes=2, workers=0) as joining,
-    ):
-        joining.prepare(NODE)
-        yield joining
+def joining_scene(name: str) -> Iterator[Scene]:
+    """Make a cluster of one control plane, with a bare node beside it that joins as another."""
+    with garboard_for_nodes() as command:
+        cluster = kubeadm_cluster(name, VERSION, command, control_planes=2, workers=0)
+        with cluster as joining:
+            assert isinstance(joining, Joining)
+            joining.prepare("cp2")
+            yield Scene("control-plane join", joining.lab, command, "cp2", ("join", "--config", CONFIG), "cp1")
 
 
-def steps_of(joining: Joining) -> list[str]:
-    """Return the phase of every step that a join of the bare node has."""
-    done = joining.lab.exec(NODE, *joining.garboard, "join", "--config", CONFIG, "--dry-run", "-o", "json")
-    return [step["phase"] for step in json.loads(done.stdout)["steps"]]
-
-
-def kill(joining: Joining, point: KillPoint) -> list[str]:
-    done = joining.lab.exec(NODE, *point.of(joining.garboard), "join", "--config", CONFIG, check=False)
-    status = json.loads(joining.lab.exec(NODE, *joining.garboard, "status", "-o", "json").stdout)
-    return [] if status["runs"] else [f"no run is open after the kill: {done.stderr[-500:]}"]
-
-
-def tree(joining: Joining) -> str:
-    return joining.lab.exec(NODE, "sh", "-c", _TREE, check=False).stdout
-
-
-def nodes(joining: Joining) -> set[str]:
-    return set(joining.lab.kubectl("get", "nodes", "-o", "name").split())
-
-
-def after_undo(joining: Joining, point: KillPoint, phase: str) -> LiveOutcome:
-    """Kill the join, undo it, and say what is not as it was: files, members, nodes, pods, the service."""
-    before = tree(joining)
-    problems = kill(joining, point)
-    done = joining.lab.exec(NODE, *joining.garboard, "undo", check=False)
-    if done.returncode:
-        problems.append(f"undo ended with {done.returncode}: {done.stderr[-800:]}")
-    problems += _changed(before, tree(joining))
-    if joining.members() != {"cp1": False}:
-        problems.append(f"the members are {joining.members()}")
-    if nodes(joining) != {"node/cp1"}:
-        problems.append(f"the nodes are {sorted(nodes(joining))}")
-    if pods := joining.lab.exec(NODE, "sh", "-c", _PODS, check=False).stdout.split():
-        problems.append(f"{len(pods)} pods are left")
-    return LiveOutcome("control-plane join", _told(point), phase, "undo", problems)
-
-
-def after_resume(joining: Joining, point: KillPoint, phase: str) -> LiveOutcome:
-    """Kill the join, resume it, and say what is missing; then undo nothing but reset the node for the next one."""
-    problems = kill(joining, point)
-    killed = _credentials(joining)
-    done = joining.lab.exec(NODE, *joining.garboard, "resume", check=False)
-    if done.returncode:
-        problems.append(f"resume ended with {done.returncode}: {done.stderr[-800:]}")
-    else:
-        after = _credentials(joining)
-        problems += [f"{path} was made again" for path, inode in killed.items() if after.get(path) != inode]
-        if joining.members() != {"cp1": False, NODE: False}:
-            problems.append(f"the members are {joining.members()}")
-    if nodes(joining) != {"node/cp1", f"node/{NODE}"}:
-        problems.append(f"the nodes are {sorted(nodes(joining))}")
-    joining.lab.exec(NODE, *joining.garboard, "reset", "--force", check=False)
-    joining.lab.kubectl("delete", "node", NODE, check=False)
-    return LiveOutcome("control-plane join", _told(point), phase, "resume", problems)
-
-
-def _credentials(joining: Joining) -> dict[str, str]:
-    """Return the credentials of steps that have finished, with inode and digest."""
-    script = (
-        "find /etc/kubernetes/pki -name '*.crt' -printf '%p %i\\n'; sha256sum $(find /etc/kubernetes/pki -name '*.crt')"
-    )
-    lines = joining.lab.exec(NODE, "sh", "-c", script, check=False).stdout.splitlines()
-    return dict(line.split()[:2] for line in lines if len(line.split()) == 2)
+@contextmanager
+def init_scene(name: str) -> Iterator[Scene]:
+    """Make a bare node that becomes the first of a cluster."""
+    lab = LabUnderTest(name)
+    lab.lab("up", "--by", "none", "--kubernetes-version", VERSION, "--control-planes", "1")
+    try:
+        home = labs()
+        record = home.records.require(name)
+        _, needs = home.records.read_given(home.files(name))
+        put(lab, "cp1", CONFIG, init_documents(record.lab, record.lab.nodes[0], new_secrets(), needs, {}))
+        with garboard_for_nodes() as command:
+            yield Scene("init", lab, command, "cp1", ("init", "--config", CONFIG))
+    finally:
+        lab.lab("down", check=False)
 
 
 def _changed(before: str, after: str) -> list[str]:
@@ -117,7 +159,3 @@ def _changed(before: str, after: str) -> list[str]:
 
 def _told(point: KillPoint) -> str:
     return f"{point.index} {'begun' if point.moment == 'begin' else 'done'}"
-
-
-def points_of(phases: Sequence[str]) -> list[KillPoint]:
-    return [KillPoint(moment, index) for index in range(len(phases)) for moment in ("begin", "end")]

@@ -2,8 +2,9 @@
 
     make reliability
 
-Needs root. The scratch part takes minutes; the lab part kills a control-plane join at every step and takes hours:
-`--live 0` leaves it out, `--live N` takes every n-th point. Writes build/reliability.json and the table in the docs.
+Needs root. The scratch part takes minutes; the lab part kills init and a control-plane join at every step and takes
+hours: `--live 0` leaves it out, `--live N` takes every n-th point. Writes build/reliability.json and the table in the
+docs.
 """
 
 import argparse
@@ -43,14 +44,16 @@ def main() -> None:
 
 
 def _live(every: int, first: int) -> Iterator[Row]:
-    """Undo after each point, and resume after it, in a cluster that is as before each time."""
-    with live.cluster(f"reliability-{datetime.now(UTC):%H%M%S}") as joining:
-        phases = live.steps_of(joining)
-        for point in live.points_of(phases)[first::every]:
-            for outcome in (live.after_undo, live.after_resume):
-                row = asdict(outcome(joining, point, phases[point.index]))
-                print(row["then"], row["point"], row["phase"], row["problems"] or "as it should be", flush=True)
-                yield row
+    """Undo after each point, and resume after it, on nodes that are as before each time."""
+    started = f"{datetime.now(UTC):%H%M%S}"
+    for make in (live.init_scene, live.joining_scene):
+        with make(f"reliability-{started}") as scene:
+            phases = scene.steps()
+            for point in scene.points(phases)[first::every]:
+                for outcome in (scene.after_undo, scene.after_resume):
+                    row = asdict(outcome(point, phases[point.index]))
+                    print(row["scenario"], row["then"], row["point"], row["phase"], row["problems"] or "ok", flush=True)
+                    yield row
 
 
 def table(rows: Iterable[Row]) -> str:

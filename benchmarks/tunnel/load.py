@@ -118,6 +118,8 @@ def echo_on(clients: list[socket.socket], seconds: float, pause_s: float = 0.0) 
                 if len(client.recv(4096)) == 0:
                     raise ConnectionError("a connection ended")
                 now = clock()
+                if client not in sent:
+                    continue  # the answer to what an earlier measurement asked
                 times.append(now - sent.pop(client))
                 if pause_s:
                     due.append((now + pause_s, client))

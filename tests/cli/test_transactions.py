@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from benchmarks.reliability.killing import Points
 from garboard.cli.main import run
 from garboard.engine import Journal, Step
 from garboard.errors import GarboardError
+from garboard.host.runs import RunFolders
 
 CONFIG = """apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
@@ -198,3 +200,21 @@ def test_timings_name_every_phase(certs: list[str], capsys: pytest.CaptureFixtur
     assert told["phases"][0]["phase"] == "certs/ca"
     assert len(told["phases"]) == 11
     assert told["seconds"] >= max(each["seconds"] for each in told["phases"])
+
+
+def test_run_that_is_at_work_is_named(certs: list[str], state_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kill_at("3 begun", certs)
+    pid = os.fork()
+    if pid == 0:
+        with RunFolders(state_dir).lock("garboard resume"):
+            (state_dir / "held").touch()
+            signal.pause()
+    while not (state_dir / "held").exists():
+        time.sleep(0.01)
+    try:
+        assert run(certs) == 1
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    told = capsys.readouterr().err
+    assert f"error[locked]: garboard resume (process {pid}) is changing this node" in told

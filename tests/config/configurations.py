@@ -168,6 +168,26 @@ etcd:
     + "  timeout: 7m\nnodeRegistration: {kubeletExtraArgs: {a: b}}\n",
 }
 
+_APPENDING = "{name: enable-admission-plugins, value: ',X', mergeMethod: append}"
+EXPERIMENTAL: dict[str, str] = {
+    name: text.replace("kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1")
+    for name, text in {
+        "defaults": _file(INIT, CLUSTER),
+        "merge methods": _file(
+            INIT + "nodeRegistration: {kubeletExtraArgs: [{name: v, value: '4', mergeMethod: prepend}]}\n",
+            CLUSTER + f"apiServer: {{extraArgs: [{_APPENDING}, {{name: v, value: '4', mergeMethod: ''}}]}}\n"
+            "etcd: {local: {extraArgs: [{name: a, value: b, mergeMethod: append}]}}\n",
+        ),
+        "unknown merge methods": CLUSTER
+        + "scheduler: {extraArgs: [{name: a, mergeMethod: Append}, {mergeMethod: x}]}\n",
+        "join": JOIN,
+        "reset": RESET + "force: true\n",
+        "upgrade": UPGRADE + "node: {dryRun: true}\n",
+        "unknown fields": CLUSTER + "foo: 1\n",
+    }.items()
+}
+EXPERIMENTAL["beside v1beta4"] = _file(INIT, CLUSTER.replace("v1beta4", "v1"))
+
 INVALID: dict[str, str] = {
     "subnets": _file(
         INIT,

@@ -14,7 +14,7 @@ from garboard.errors import GarboardError
 from garboard.host.facts import MachineFacts
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
-from tests.config.configurations import COMPONENTS, INVALID, V1BETA3, VALID, VALID_SINCE_1_37
+from tests.config.configurations import COMPONENTS, EXPERIMENTAL, INVALID, V1BETA3, VALID, VALID_SINCE_1_37
 
 pytestmark = [
     pytest.mark.real,
@@ -165,6 +165,25 @@ def test_v1beta3_is_read_by_1_36_and_migrated_by_garboard_only_at_1_37(
         fresh = tmp_path / "migrated.yaml"
         fresh.write_text(migrated)
         assert settled(kubeadm("config", "migrate", "--old-config", str(fresh))[1]) == settled(migrated)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTAL)
+@pytest.mark.parametrize("flags", [(), ("--allow-experimental-api",)], ids=["not allowed", "allowed"])
+def test_v1_is_checked_and_migrated_alike(
+    kubeadm: Kubeadm,
+    version: KubernetesVersion,
+    name: str,
+    flags: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = written(tmp_path, EXPERIMENTAL[name], version)
+    given_version = ("--kubernetes-version", str(version))
+    for command in (("config", "validate", "--config", path), ("config", "migrate", "--old-config", path)):
+        expected_status, expected, _ = kubeadm(*command, *flags)
+        status, printed = garboard(capsys, *command, *flags, *given_version)
+        assert (status == 0, settled(printed)) == (expected_status == 0, settled(expected))
+        assert version != OLDER or status != 0
 
 
 @pytest.mark.parametrize("name", INVALID)

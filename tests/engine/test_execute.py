@@ -25,7 +25,7 @@ from garboard.engine import (
     WriteFile,
 )
 from garboard.engine.action import Action
-from garboard.errors import GarboardError
+from garboard.errors import ClusterUnreachable, GarboardError
 from tests.engine.actions import Diary, FakeServices, MemoryFiles, WishIssuer, issue
 
 
@@ -177,3 +177,45 @@ def test_failure_of_a_service_that_is_not_needed_is_told() -> None:
     Executor(hands, lines.append).execute(plan(ControlService(service="kubelet", verb="start", is_needed=False), FILE))
     assert "/etc/a" in files.files
     assert any(line.startswith("[phase-0] warning: cannot start the service kubelet") for line in lines)
+
+
+class LateCluster(Cluster):
+    """An API server that hangs up on the first who asks."""
+
+    calls = 0
+
+    def delete(self, action: DeleteObject) -> None:
+        self.calls += 1
+        if self.calls == 1:
+            raise ClusterUnreachable("the API server broke the connection")
+        super().delete(action)
+
+
+@pytest.mark.parametrize(("patience_s", "calls"), [pytest.param(30.0, 2, id="patient"), pytest.param(0.0, 1, id="not")])
+def test_cluster_out_of_reach_is_asked_again_by_who_has_patience(
+    patience_s: float, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("garboard.engine.execute._PAUSE_S", 0.0)
+    cluster = LateCluster()
+    executor = Executor(Hands(files=MemoryFiles(), objects=cluster), patience_s=patience_s)
+    gone = plan(DeleteObject(api_version="v1", kind="Node", name="n"))
+    if patience_s:
+        executor.execute(gone)
+    else:
+        with pytest.raises(ClusterUnreachable):
+            executor.execute(gone)
+    assert cluster.calls == calls
+
+
+class StrictCluster(Cluster):
+    def delete(self, action: DeleteObject) -> None:
+        raise GarboardError("nodes are not yours to delete", error_class="forbidden")
+
+
+def test_object_that_may_not_be_deleted_is_left_to_a_person_unless_it_is_needed() -> None:
+    told: list[str] = []
+    executor = Executor(Hands(files=MemoryFiles(), objects=StrictCluster()), told.append)
+    executor.execute(plan(DeleteObject(api_version="v1", kind="Node", name="n", is_needed=False)))
+    assert told[-1].endswith("may not delete Node n; please do: kubectl delete node n")
+    with pytest.raises(GarboardError, match="not yours"):
+        executor.execute(plan(DeleteObject(api_version="v1", kind="Node", name="n")))

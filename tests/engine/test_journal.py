@@ -5,6 +5,7 @@ import pytest
 from garboard.engine import (
     AddMember,
     ControlService,
+    EmptyFolder,
     EndTurn,
     Executor,
     Eyes,
@@ -13,6 +14,7 @@ from garboard.engine import (
     Outcome,
     Plan,
     PromoteMember,
+    RemoveFile,
     Step,
     TakeTurn,
     WriteFile,
@@ -196,3 +198,20 @@ def test_service_that_runs_is_not_started_again() -> None:
     cut(run, 2)
     with pytest.raises(GarboardError, match="does not answer"):
         resumed(run, Hands(files=files, services=services))
+
+
+def test_run_that_cannot_be_undone_keeps_nothing_of_what_it_removes() -> None:
+    files = MemoryFiles({"/etc/secret": (0o600, b"former secret")})
+    run = carried_out(
+        plan(RemoveFile(path="/etc/secret"), EmptyFolder(path="/etc/pki")), Hands(files=files), Eyes(files=files)
+    )
+    assert not run.record.is_undoable
+    assert b"former secret" not in b"".join(run.contents.values())
+    assert run.record.progress.finished.keys() == {0, 1}
+
+
+def test_run_that_can_be_undone_keeps_what_it_removes() -> None:
+    files = MemoryFiles({"/etc/secret": (0o600, b"former secret")})
+    run = carried_out(plan(RemoveFile(path="/etc/secret")), Hands(files=files), Eyes(files=files))
+    assert run.record.is_undoable
+    assert b"former secret" in run.contents.values()

@@ -100,7 +100,7 @@ def test_member_goes_first_then_services_and_files_last() -> None:
     files.files["/var/kubelet/state"] = (0o600, b"")
     files.folders["/var/kubelet"] = 0o755
     kinds = [type(action) for action in undone(run, eyes)]
-    assert kinds[:6] == [TakeTurn, RemoveMember, EndTurn, ControlService, RemoveSandboxes, Unmount]
+    assert kinds[:6] == [TakeTurn, RemoveMember, ControlService, RemoveSandboxes, Unmount, EndTurn]
     assert kinds.index(EmptyFolder) > 5
     assert undone(run, eyes)[-2:] == [RemoveFile(path="/etc/etcd"), RemoveFile(path="/etc/a")]
     assert undone(run, eyes)[6].name == "n"  # type: ignore[union-attr]

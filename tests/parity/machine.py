@@ -90,6 +90,7 @@ class Machine:
         environment: Mapping[str, str] | None = None,
         folders: Iterable[Path] = (),
         timeout_s: float = 120,
+        stdin: str = "",
     ) -> subprocess.CompletedProcess[str]:
         """Run a program with this machine around it; no service manager is found unless one was asked for.
 
@@ -97,7 +98,7 @@ class Machine:
         """
         return subprocess.run(
             [*self._around(program, folders), *_assignments(environment), str(program), *arguments],
-            capture_output=True, text=True, timeout=timeout_s, check=False, umask=0o022,
+            input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False, umask=0o022,
             env={"PATH": os.environ["PATH"]},
         )  # fmt: skip
 
@@ -127,11 +128,12 @@ class Machine:
         return [*command, "/usr/bin/env", "-i", "PATH=/programs"]
 
     def run_garboard(
-        self, *arguments: str, environment: Mapping[str, str] | None = None
+        self, *arguments: str, environment: Mapping[str, str] | None = None, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run the garboard of this checkout."""
         folders = (Path(sys.prefix), Path(sys.base_prefix), Path(garboard.__file__).parents[1])
-        return self.run(Path(sys.prefix, "bin/garboard"), *arguments, environment=environment, folders=folders)
+        program = Path(sys.prefix, "bin/garboard")
+        return self.run(program, *arguments, environment=environment, folders=folders, stdin=stdin)
 
     def put(self, path: str, content: str | bytes) -> None:
         target = self.root / path.lstrip("/")

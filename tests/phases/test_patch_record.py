@@ -54,11 +54,16 @@ def test_control_plane_keeps_the_content_beside_that_of_others() -> None:
 
 
 def test_worker_notes_the_digest_on_its_own_node() -> None:
-    wait, patch = (step.action for step in record_on_worker("w1", patches(FILES), Timeouts()))
+    files = {**FILES, "common/kubeletconfiguration1.yaml": b"maxPods: 7\n"}
+    wait, patch = (step.action for step in record_on_worker("w1", patches(files), Timeouts()))
     assert isinstance(wait, AwaitGate)
     assert isinstance(patch, PatchObject)
-    expected: Json = {"metadata": {"annotations": {ANNOTATION: f"sha256:{PatchSetContent(FILES).digest}"}}}
+    expected: Json = {"metadata": {"annotations": {ANNOTATION: f"sha256:{PatchSetContent(files).digest}"}}}
     assert (patch.kind, patch.name, patch.content) == ("Node", "w1", expected)
+
+
+def test_worker_has_nothing_to_note_of_patches_that_are_not_for_its_kubelet() -> None:
+    assert list(record_on_worker("w1", patches(FILES), Timeouts())) == []
 
 
 @pytest.mark.parametrize("none", [NodePatches(), patches({})])

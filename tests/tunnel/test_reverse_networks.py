@@ -125,12 +125,12 @@ def test_node_fetches_from_the_control_plane_through_its_agent_only(
         f"--bind-address={LISTEN}", "--target=6443:10.91.2.2:6443", "--target=6444:10.91.2.2:22",
         "--sync-interval=200ms", folder=tmp_path,
     )  # fmt: skip
-    fetch = ["curl", "-sS", "--fail", "--cacert", keys.ca, f"https://{LISTEN}:6443/hello.txt"]
+    fetch: list[str | Path] = ["curl", "-sS", "--fail", "--cacert", keys.ca, f"https://{LISTEN}:6443/hello.txt"]
     until = time.monotonic() + 60
     while (got := networks.run("node", *fetch)).returncode and time.monotonic() < until:
         time.sleep(0.5)
     assert (got.stdout, got.stderr) == ("x" * 300_000, "")
-    for port in (6443, 22):
+    for port in ("6443", "22"):
         assert networks.run("node", sys.executable, "-c", CONNECT, "10.91.2.2", port).returncode, "there is a route"
         assert networks.run("node", sys.executable, "-c", CONNECT, "10.91.1.1", port).returncode, "the port is open"
     denied = networks.run("node", "curl", "-sS", f"http://{LISTEN}:6444/")

@@ -1,6 +1,7 @@
 """`garboard join`: another node of a cluster, as a whole or phase by phase."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,14 @@ from garboard.cli.workflow.hands import RunSettings
 from garboard.cli.workflow.node import node_host, node_patches, read_options, with_node_name
 from garboard.cli.workflow.running import carry_out, refuse_open_run, run_options, show_plan
 from garboard.cli.workflow.telling import tell
-from garboard.config import Loaded, ResolvedVersion, check_mixed_flags, ignored_checks, join_from_flags
+from garboard.config import (
+    Loaded,
+    ResolvedVersion,
+    check_bind_address,
+    check_mixed_flags,
+    ignored_checks,
+    join_from_flags,
+)
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
@@ -35,6 +43,8 @@ def run_join(asked: Asked) -> None:
     if ignored := ignored_flags(asked.flags):
         show_warnings([f"without --control-plane these are ignored: {', '.join(f'--{name}' for name in ignored)}"])
     show_warnings(loaded.warnings)
+    if loaded.config.control_plane is not None:
+        check_bind_address(loaded.config.control_plane.local_api_endpoint.advertise_address)
     skip = asked.flags.list("skip-phases") or loaded.config.skip_phases
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(JOIN, only=asked.only, skip=() if asked.only else skip)
@@ -62,16 +72,19 @@ def _observe(
     config: JoinConfiguration, machine: NodeMachine, selected: Sequence[Placed[JoinContext]], *, is_strict: bool
 ) -> JoinContext:
     cluster, discovered = None, None
-    if any(each.path not in WITHOUT_CLUSTER for each in selected):
-        discovered, cluster = find_cluster(
-            config,
-            NodeDoors(machine, tell),
-            MachineFacts(),
-            downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
-        )
+    # The service manager is asked while the cluster is: both take their time, and neither needs the other.
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        host = beside.submit(node_host, machine)
+        if any(each.path not in WITHOUT_CLUSTER for each in selected):
+            discovered, cluster = find_cluster(
+                config,
+                NodeDoors(machine, tell),
+                MachineFacts(),
+                downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
+            )
     return observe_join(
         config,
-        host=node_host(machine),
+        host=host.result(),
         machine=machine,
         patches=node_patches(
             config.patches_directory,

@@ -43,6 +43,6 @@ def _text(run: Run) -> str:
     if record.is_open:
         lines += [f"  stopped in {record.next_phase}"] if record.next_phase else []
         lines += [f"  {record.failure}"] if record.failure else []
-        back = f"; it undoes {header.undoes}" if header.undoes else ", or take it back with garboard undo"
-        lines.append(f"  go on with garboard resume{back}")
+        back = f"; it undoes {header.undoes}" if header.undoes else ""
+        lines.append(f"  go on with garboard resume{', or take it back with garboard undo' * record.is_undoable}{back}")
     return "\n".join(lines) + "\n"

@@ -153,20 +153,24 @@ class PatchObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteObject:
-    """An object that shall no longer be there; one that has gone already is no failure."""
+    """An object that shall no longer be there; one that has gone already is no failure.
+
+    If it is not `is_needed`, that we have no right to delete it is told and the plan goes on.
+    """
 
     api_version: str
     kind: str
     name: str
     namespace: str = ""
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlService:
     """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on.
 
-    `fills` are the folders that a service which starts will write to, and `registers` is the Node that it will make of
-    this machine, if there is none yet: whoever undoes the start has to take both away.
+    `fills` are the folders and files that a service which starts will write to, and `registers` is the Node that it
+    will make of this machine, if there is none yet: whoever undoes the start has to take both away.
     """
 
     service: str

@@ -96,7 +96,7 @@ class OwnerBefore:
 
 @dataclass(frozen=True, slots=True)
 class FolderBefore:
-    """A folder that others will fill, and what was in it; None if there was none."""
+    """A folder, or a file, that others will write to, and what was in it; None if there was none."""
 
     path: str
     names: tuple[str, ...] | None

@@ -1,6 +1,7 @@
 """Carrying a plan out: every action by its interpreter, in order, with somebody told before and after each step."""
 
 import base64
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -40,7 +41,11 @@ from garboard.engine.hands import Hands
 from garboard.engine.plan import Plan, Step, written_by
 from garboard.engine.runs import NO_PROGRESS, Progress
 from garboard.engine.show import step_title
-from garboard.errors import GarboardError
+from garboard.errors import ClusterUnreachable, GarboardError
+
+# What the API server is asked for: doing it twice is doing it once.
+_REPEATABLE = (PutObject, PatchObject, DeleteObject, EndTurn)
+_PAUSE_S = 1.0
 
 
 class PlanRefused(GarboardError):
@@ -91,12 +96,14 @@ class Executor:
     """Does the steps of a plan. `report` is told one line for each, and every failure that does not stop the plan.
 
     `around` holds each step: who wants to stop between two steps, or to know how long they take, stands there.
+    `patience_s` is how long objects and turns are tried again while the cluster cannot be reached.
     """
 
     hands: Hands
     report: Callable[[str], None] = _silent
     recorder: Recorder = NO_RECORD
     around: Callable[[Step], AbstractContextManager[None]] = _unguarded
+    patience_s: float = 0.0
 
     def execute(self, plan: Plan, progress: Progress = NO_PROGRESS) -> None:
         """Do every step that is not finished; the first failure ends it, and says in which phase."""
@@ -119,7 +126,18 @@ class Executor:
             self._sweep(step.action, progress.begun[index])
             if self._is_so(step.action, outcomes, progress.facts.get(index, {})):
                 return {}
-        return self._do(index, step, outcomes)
+        return self._do_patiently(index, step, outcomes)
+
+    def _do_patiently(self, index: int, step: Step, outcomes: Mapping[str, str]) -> Mapping[str, str]:
+        give_up_at = time.monotonic() + self.patience_s
+        while True:
+            try:
+                return self._do(index, step, outcomes)
+            except ClusterUnreachable as error:
+                if not isinstance(step.action, _REPEATABLE) or time.monotonic() >= give_up_at:
+                    raise
+                self.report(f"[{step.phase}] trying again: {error.message}")
+                time.sleep(_PAUSE_S)
 
     def _sweep(self, action: Action, before: Before) -> None:
         """Remove what a killed write left beside its file."""
@@ -170,7 +188,7 @@ class Executor:
                 hands.objects.patch(action)
             case DeleteObject():
                 assert hands.objects is not None
-                hands.objects.delete(action)
+                self._delete(step.phase, action)
             case ControlService():
                 self._control(step.phase, action)
             case AddMember() | PromoteMember() | RemoveMember():
@@ -262,6 +280,16 @@ class Executor:
             for path in made:
                 files.remove(path)
             raise
+
+    def _delete(self, phase: str, action: DeleteObject) -> None:
+        assert self.hands.objects is not None
+        try:
+            self.hands.objects.delete(action)
+        except GarboardError as error:
+            if action.is_needed or error.error_class != "forbidden":
+                raise
+            todo = f"kubectl delete {action.kind.lower()} {action.name}"
+            self.report(f"[{phase}] warning: this node may not delete {action.kind} {action.name}; please do: {todo}")
 
     def _control(self, phase: str, action: ControlService) -> None:
         services = self.hands.services

@@ -6,28 +6,33 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from garboard.documents import Json
-from garboard.engine.before import Eyes, observe
+from garboard.engine.before import Before, Eyes, observe
 from garboard.engine.plan import Plan, Step
 from garboard.engine.runs import NO_PROGRESS, Progress, RunHeader, RunState, RunStore, header_entry
 from garboard.engine.show import plan_as_json
 from garboard.engine.storing import PlanCodec
+from garboard.engine.undo import is_undoable
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A recorder that writes; `progress` is how far the run had come when it was taken up."""
+    """A recorder that writes; `progress` is how far the run had come when it was taken up.
+
+    Without `keeps_before` nobody will ask what a step found, and no content, such as that of a key, is kept of it.
+    """
 
     store: RunStore
     codec: PlanCodec
     eyes: Eyes
     progress: Progress = NO_PROGRESS
+    keeps_before: bool = True
 
     @classmethod
     def begin_run(cls, store: RunStore, codec: PlanCodec, eyes: Eyes, header: RunHeader, plan: Plan) -> "Journal":
         """Write the plan down, before anything is done."""
         sha256 = store.keep(codec.plan_to_bytes(plan))
         whole = replace(header, run=store.name, sha256=sha256, masked=plan_as_json(plan))
-        journal = cls(store, codec, eyes)
+        journal = cls(store, codec, eyes, keeps_before=is_undoable(plan) and not header.undoes)
         journal._add(header_entry(whole), is_lasting=True)
         return journal
 
@@ -35,7 +40,7 @@ class Journal:
         """Note what the step is about to change; when this returns, a power cut cannot take that away."""
         line: dict[str, Json] = {"type": "begin", "index": index}
         if index not in self.progress.begun:
-            before = observe(step.action, self.eyes, self.store.keep)
+            before = observe(step.action, self.eyes, self.store.keep) if self.keeps_before else Before()
             line["before"] = {name: self.codec.encode(value) for name, value in before.facts().items()}
         self._add(line, is_lasting=True)
 

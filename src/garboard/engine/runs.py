@@ -13,6 +13,8 @@ from garboard.engine.storing import PlanCodec
 from garboard.errors import BadDocument
 
 FORMAT = 1
+# The types of actions that cannot be taken back, as a plan in a journal names them.
+LOSSES = frozenset({"empty-folder", "unmount", "remove-member", "remove-sandboxes"})
 RunState: TypeAlias = Literal["open", "committed", "undone", "failed", "reset"]
 # Where the objects of a run live: in a cluster that it makes itself, behind this node's own API server, elsewhere.
 ClusterPlace: TypeAlias = Literal["made", "local", "elsewhere"]
@@ -85,6 +87,13 @@ class RunRecord:
     @property
     def is_open(self) -> bool:
         return self.state == "open"
+
+    @property
+    def is_undoable(self) -> bool:
+        """Whether the run is no undo itself, and removes nothing that nobody can bring back."""
+        actions = [step["action"] for step in _steps(self.header.masked) if isinstance(step, dict)]
+        types = {action["type"] for action in actions if isinstance(action, dict)}
+        return not self.header.undoes and not types & LOSSES
 
     @property
     def next_phase(self) -> str:

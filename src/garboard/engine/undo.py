@@ -50,7 +50,7 @@ def is_undoable(plan: Plan) -> bool:
 
 
 def plan_undo(
-    plan: Plan, record: RunRecord, eyes: Eyes, kept: Callable[[str], bytes], *, files_only: bool = False
+    plan: Plan, record: RunRecord, eyes: Eyes, kept: Callable[[str], bytes], *, keeps_objects: bool = False
 ) -> Plan:
     """Plan back to where the run began; what is as it was already gets no step."""
     _refuse(plan, record)
@@ -62,12 +62,14 @@ def plan_undo(
         (MEMBERS, _forget_members(done)),
         (OBJECTS, objects if is_local else ()),
         (SERVICES, _stop_services(done, eyes)),
+        # Not before the API server of this node is gone: without its member it hangs up on whoever is led to it.
+        (MEMBERS, _end_turns(done)),
         (OBJECTS, () if is_local else objects),
         (FILES, restore_files(_pairs(done), eyes.files, kept)),
         (SERVICES, _start_services(done)),
     ]
     cause = f"run {record.header.run} is undone"
-    chosen = [(phase, actions) for phase, actions in parts if phase == FILES or not files_only]
+    chosen = [(phase, actions) for phase, actions in parts if phase in (FILES, SERVICES) or not keeps_objects]
     steps = tuple(Step(action, cause, phase, node) for phase, actions in chosen for action in actions)
     return Plan(steps, tuple(_notes(done)))
 
@@ -88,18 +90,31 @@ def _refuse(plan: Plan, record: RunRecord) -> None:
 
 def _forget_members(done: list[Done]) -> Iterator[Action]:
     """Yield the removal of the members that the run added, within a turn where the run took turns."""
-    urls = [
+    urls = _added(done)
+    if urls:
+        yield from _turns(done)
+    yield from (RemoveMember(peer_url=url) for url in urls)
+
+
+def _end_turns(done: list[Done]) -> Iterator[Action]:
+    """Yield the end of the turn in which members were removed, or of one that the run itself did not come to end."""
+    ended = [each for each in done if isinstance(each.step.action, EndTurn)]
+    if _added(done) or len(ended) < len(_turns(done)):
+        for each in _turns(done):
+            yield EndTurn(name=each.name, namespace=each.namespace, holder=each.holder)
+
+
+def _added(done: list[Done]) -> list[str]:
+    """Return the peer URLs of members that were not there before the run."""
+    return [
         action.peer_url
         for each in done
         if isinstance(action := each.step.action, AddMember) and action.peer_url not in each.before.members
     ]
-    turns = [each.step.action for each in done if isinstance(each.step.action, TakeTurn)]
-    ended = [each.step.action for each in done if isinstance(each.step.action, EndTurn)]
-    if urls:
-        yield from turns
-    yield from (RemoveMember(peer_url=url) for url in urls)
-    if urls or len(ended) < len(turns):
-        yield from (EndTurn(name=each.name, namespace=each.namespace, holder=each.holder) for each in turns)
+
+
+def _turns(done: list[Done]) -> list[TakeTurn]:
+    return [each.step.action for each in done if isinstance(each.step.action, TakeTurn)]
 
 
 def _started(done: list[Done]) -> list[tuple[ControlService, Before]]:
@@ -125,7 +140,7 @@ def _stop_services(done: list[Done], eyes: Eyes) -> Iterator[Action]:
     fills = [folder for _, before in _starts(done) for folder in before.filled]
     if fills:
         yield RemoveSandboxes()
-        yield from (Unmount(path=folder.path) for folder in fills)
+        yield from (Unmount(path=each.path) for each in fills if eyes.files.has_folder(each.path))
 
 
 def _start_services(done: list[Done]) -> Iterator[Action]:

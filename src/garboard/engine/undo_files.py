@@ -116,5 +116,5 @@ def _removed_tree(path: str, files: FileView) -> Iterator[Action]:
     if files.has_folder(path):
         yield EmptyFolder(path=path)
         yield RemoveFolder(path=path)
-    else:
+    elif files.owner(path) is not None or path.rpartition("/")[2] in files.entries(path.rpartition("/")[0]):
         yield RemoveFile(path=path)

@@ -26,7 +26,9 @@ def restore_objects(
     for action, before in done:
         if isinstance(action, ControlService) and action.registers:
             key = ("Node", "", action.registers)
-            found.setdefault(key, DeleteObject(api_version="v1", kind="Node", name=action.registers))
+            # A worker knows nobody in the cluster but its kubelet, and that may not delete its own Node.
+            node = DeleteObject(api_version="v1", kind="Node", name=action.registers, is_needed=False)
+            found.setdefault(key, node)
         if isinstance(action, PutObject | PatchObject | DeleteObject):
             for former in before.objects:
                 key = (former.kind, former.namespace, former.name)

@@ -36,7 +36,8 @@ class ServiceManager:
         self._run(self.stop_commands, service)
 
     def is_active(self, service: str) -> bool:
-        return any(word in self.state(service).split() for word in self.active_words)
+        words = self.state(service).split()
+        return any(word in words for word in self.active_words)
 
     def exists(self, service: str) -> bool:
         """Say whether there is such a service at all."""

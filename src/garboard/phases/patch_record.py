@@ -10,10 +10,12 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from posixpath import basename
 
 from garboard.documents import Json
 from garboard.engine import AwaitGate, PatchObject, PutObject, Step
 from garboard.errors import BadDocument
+from garboard.manifests.kubelet import PATCH_TARGET as KUBELET_TARGET
 from garboard.manifests.objects import KUBE_SYSTEM, NODES_GROUP, ClusterObject, config_map, group, readable_by
 from garboard.model.node import Timeouts
 from garboard.phases.patching import NodePatches
@@ -88,9 +90,12 @@ def record_on_control_plane(node_name: str, patches: NodePatches) -> Iterator[St
 
 
 def record_on_worker(node_name: str, patches: NodePatches, timeouts: Timeouts) -> Iterator[Step]:
-    """Plan to note the digest on the Node, once the kubelet has made it; its own user may do that."""
+    """Plan to note the digest on the Node, once the kubelet has made it; its own user may do that.
+
+    Of all that can be patched a worker has its kubelet: a set without a patch for that is none of its business.
+    """
     content = content_of(patches)
-    if content is None:
+    if content is None or not any(basename(path).startswith(KUBELET_TARGET) for path in content.files):
         return
     gate = NodeRegistered(node_name=node_name, timeout_s=timeouts.kubernetes_api_call.seconds)
     yield Step(AwaitGate(gate=gate), "the patch set is noted on it")

@@ -58,8 +58,8 @@ class Endpoint(SocketEnd):
 
     def data_received(self, data: bytes) -> None:
         if self.pipe is not None:
-            self.take(len(data))
             self.pipe.send_all(data, self)
+            self.take(len(data))  # afterwards: what went on at once has not stopped the reading
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

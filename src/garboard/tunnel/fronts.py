@@ -58,8 +58,7 @@ class FrontSocket(SocketEnd):
                 self.accepted()
                 early, self._early = self._early, []
                 for data in early:
-                    self._under_way -= len(data)
-                    self.forward(data)
+                    self._send(data)
             case packets.CloseResponse():
                 self.flush_and_close()
 
@@ -82,6 +81,9 @@ class FrontSocket(SocketEnd):
 
     def forward(self, data: bytes) -> None:
         """Send what the client said through the tunnel."""
+        self._send(data)
+        self.take(len(data))  # afterwards: what went on at once has not stopped the reading
+
+    def _send(self, data: bytes) -> None:
         assert self._pipe is not None
-        self.take(len(data))
         self._pipe.send_all(data, self)

@@ -4,6 +4,7 @@ DATA, which is nearly all of the traffic, has a path of its own: `peek_data` fin
 bytes as they came, and `data_header` makes what goes before a payload, so that no body is ever copied into a message.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
@@ -107,7 +108,7 @@ _BY_NUMBER: Final = {kind.number: kind for kind in _KINDS}
 
 _TYPE: Final = wire.encode_tag(1, wire.VARINT)
 _DATA_START: Final = b"\x08\x04\x22"  # the type DATA, and the tag of its payload
-_CREDIT_START: Final = _TYPE + wire.encode_varint(PacketType.CREDIT)
+_STARTS: Final = {(_TYPE + wire.encode_varint(kind.type))[:2]: kind.type.name for kind in _KINDS}
 
 
 def type_of(packet: Packet) -> PacketType:
@@ -116,14 +117,14 @@ def type_of(packet: Packet) -> PacketType:
 
 def counted_type_of(data: bytes) -> str:
     """The name of the type as it stands first in the bytes; for counting, where a guess at odd packets will do."""
-    if data.startswith(_CREDIT_START):
-        return PacketType.CREDIT.name
-    number = data[1] if data[:1] == _TYPE and len(data) > 1 else 0
-    return PacketType(number).name if number <= PacketType.DRAIN else "Unknown"
+    return _STARTS.get(data[:2]) or (PacketType.DIAL_REQ.name if data[:1] != _TYPE else "Unknown")
 
 
 def encode_packet(packet: Packet) -> bytes:
     """The packet as stock peers expect it: with its type, and always with the payload that belongs to the type."""
+    quick = _QUICK_ENCODERS.get(type(packet))
+    if quick is not None and (encoded := quick(packet)) is not None:
+        return encoded
     kind = _BY_CLASS[type(packet)]
     start = _TYPE + wire.encode_varint(kind.type) if kind.type else b""
     return start + wire.encode_bytes(kind.number, kind.schema.encode(packet))
@@ -131,6 +132,8 @@ def encode_packet(packet: Packet) -> bytes:
 
 def decode_packet(data: Buffer) -> Packet | None:
     """The packet in these bytes; None for a type we do not know or without its payload. Raises `BadWire`."""
+    if type(data) is bytes and (quick := _decode_quickly(data)) is not None:
+        return quick
     packet_type = 0
     kind: _Kind | None = None
     body = b""
@@ -147,6 +150,92 @@ def decode_packet(data: Buffer) -> Packet | None:
             kind = found
             value = found.schema.decode(body)
     return value if kind is not None and kind.type == packet_type & 0xFFFF_FFFF else None
+
+
+# The packets that every connection is opened and closed with, by hand: as they are nearly always written.
+
+
+def _encode_close_request(packet: CloseRequest) -> bytes | None:
+    inner = b"\x08" + wire.encode_varint(packet.connect_id) if packet.connect_id > 0 else b""
+    return b"\x08\x02\x2a" + wire.encode_varint(len(inner)) + inner if packet.connect_id >= 0 else None
+
+
+def _encode_close_response(packet: CloseResponse) -> bytes | None:
+    if packet.error or packet.connect_id <= 0:
+        return None
+    inner = b"\x10" + wire.encode_varint(packet.connect_id)
+    return b"\x08\x03\x32" + wire.encode_varint(len(inner)) + inner
+
+
+def _encode_dial_response(packet: DialResponse) -> bytes | None:
+    if packet.error or packet.connect_id <= 0 or packet.random <= 0:
+        return None
+    inner = b"\x10" + wire.encode_varint(packet.connect_id) + b"\x18" + wire.encode_varint(packet.random)
+    return b"\x08\x01\x1a" + wire.encode_varint(len(inner)) + inner
+
+
+_QUICK_ENCODERS: Final[dict[type, Callable[[Any], bytes | None]]] = {
+    CloseRequest: _encode_close_request,
+    CloseResponse: _encode_close_response,
+    DialResponse: _encode_dial_response,
+}
+_MOST_QUICK: Final = 120  # bytes; below this every length is one byte
+_INT_OR_BYTES = int | bytes
+
+
+def _decode_quickly(data: bytes) -> Packet | None:
+    """The packet, if it is one of a few and written as everybody does; None is for the careful reader."""
+    end = len(data)
+    if not 6 <= end <= _MOST_QUICK:
+        return None
+    kind, at = (0, 1) if data[0] == 0x12 else (data[1], 3)
+    if at == 3 and (data[0] != 0x08 or _QUICK_TAGS.get(kind) != data[2]):
+        return None
+    if data[at] != end - at - 1:
+        return None
+    try:
+        first, second, third = _three_fields(data, at + 1, end)
+    except (IndexError, ValueError):
+        return None
+    return _quick_packet(kind, first, second, third)
+
+
+_QUICK_TAGS: Final = {1: 0x1A, 2: 0x2A, 3: 0x32}  # the payload's tag by type
+
+
+def _three_fields(data: bytes, at: int, end: int) -> tuple[_INT_OR_BYTES, _INT_OR_BYTES, _INT_OR_BYTES]:
+    """Fields 1 to 3 of a short message, each at most once and in order; 0 for one that is not there."""
+    found: list[_INT_OR_BYTES] = [0, 0, 0]
+    last = 0
+    while at < end:
+        number, wire_type = data[at] >> 3, data[at] & 7
+        if not last < number <= 3:
+            raise ValueError
+        last = number
+        if wire_type == wire.VARINT:
+            found[number - 1], at = _short_varint(data, at + 1)
+        elif wire_type == wire.LENGTH and at + 2 + data[at + 1] <= end:
+            start = at + 2
+            at = start + data[at + 1]
+            found[number - 1] = data[start:at]
+        else:
+            raise ValueError
+    if at != end:
+        raise ValueError
+    return found[0], found[1], found[2]
+
+
+def _quick_packet(kind: int, first: _INT_OR_BYTES, second: _INT_OR_BYTES, third: _INT_OR_BYTES) -> Packet | None:
+    if kind == 0 and type(first) is bytes and type(second) is bytes and type(third) is int:
+        if first.isascii() and second.isascii():
+            return DialRequest(first.decode(), second.decode(), third)
+    elif kind == 1 and first == 0 and type(second) is int and type(third) is int:
+        return DialResponse("", second, third)
+    elif kind == 2 and type(first) is int and second == third == 0:
+        return CloseRequest(first)
+    elif kind == 3 and first == third == 0 and type(second) is int:
+        return CloseResponse("", second)
+    return None
 
 
 def peek_data(packet: bytes) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ from typing import Final, cast
 from garboard.tunnel.flow import Chunk, Outflow, Source, StallWatch
 
 READ_AHEAD_BYTES: Final = 64 * 1024
+WRITE_AHEAD_BYTES: Final = 256 * 1024  # more than one payload, or every one of them would fill the socket
 FLUSH_TIMEOUT_S: Final = 10.0
 
 
@@ -100,6 +101,7 @@ class SocketEnd(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
+        self.transport.set_write_buffer_limits(high=WRITE_AHEAD_BYTES)
 
     def pause_writing(self) -> None:
         self._is_full = True

@@ -156,12 +156,13 @@ def test_external_etcd_has_no_manifest_and_no_certificates() -> None:
 def test_local_mode_switched_off_points_the_kubelet_at_the_shared_endpoint() -> None:
     shared = CONFIG + "controlPlaneEndpoint: lb.example:443\n"
     servers = []
-    for text in (shared, shared + "featureGates: {ControlPlaneKubeletLocalMode: false}\n"):
+    for gates in ("", *(f"featureGates: {{ControlPlaneKubeletLocalMode: {value}}}\n" for value in ("true", "false"))):
+        text = shared + gates
         plan = plan_all(MemoryMachine(), text)
         (issue,) = (step.action for step in plan.steps if step.phase == "kubeconfig/kubelet")
         assert isinstance(issue, Issue)
         servers.append(issue.request.describe()["server"])
-    assert servers == ["https://192.0.2.10:6443", "https://lb.example:443"]
+    assert servers == ["https://192.0.2.10:6443", "https://192.0.2.10:6443", "https://lb.example:443"]
 
 
 def patches(text: str, *, is_strict: bool = False) -> NodePatches:

@@ -13,9 +13,13 @@ import pytest
 
 from garboard.errors import BadDocument, NotReady
 from garboard.rpc import PeerUnreachable, TcpTarget
-from garboard.rpc.aio import AioClient
+from garboard.rpc.aio import AioClient, AioClientCall
+from garboard.tunnel import packets
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.run import run_agent
+from garboard.tunnel.capabilities import offer
+from garboard.tunnel.destinations import AllowList, Destination, Target
+from garboard.tunnel.packets import decode_packet, encode_packet
 from garboard.tunnel.server.options import Mode, ServerOptions
 from garboard.tunnel.server.routing import AgentBackend
 from garboard.tunnel.server.run import ProxyServer, serve
@@ -25,6 +29,7 @@ from garboard.tunnel.tls import KeyPair, client_context
 from tests.rpc.certificates import Certificates, make_certificates
 from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import agent_options, fetch, until
+from tests.tunnel.programs import free_ports
 
 FILE = """
 apiVersion: tunnel.garboard.dev/v1alpha1
@@ -340,3 +345,74 @@ def test_headers_do_not_lead_into_another_tenant(world: World) -> None:
                 await AioClient.connect(other)
 
     asyncio.run(scenario())
+
+
+def everything_an_agent_could_say(ids: range) -> list[bytes]:
+    """Packets that name connections and dials of others by every number that they may have."""
+    return [
+        encode_packet(packet)
+        for number in ids
+        for packet in (
+            packets.Data(number, "", b"evil"),
+            packets.CloseRequest(number),
+            packets.CloseResponse("evil", number),
+            packets.DialResponse("", number, number),
+            packets.CloseDial(number),
+        )
+    ]
+
+
+def test_no_packet_of_a_reaches_what_belongs_to_b(world: World) -> None:
+    """B has a connection each way; A's agent says all it can, and asks for B's destination in every spelling."""
+
+    async def scenario() -> None:
+        async with echo_server() as of_b, echo_server() as of_a:
+            [local] = free_ports(1)
+            a = world.tenant("a", world.a, allowed=AllowList.parse([of_a]))
+            b = world.tenant("b", world.b, allowed=AllowList.parse([of_b]))
+            async with serve(world.options(a, b)) as server:
+                agent_of_b = replace(
+                    world.agent(server, "b.test", world.b, world.b),
+                    targets=(Target.parse(f"{local}:{of_b}"),), bind_address="127.0.0.1",
+                )  # fmt: skip
+                async with agents(agent_of_b):
+                    await until(lambda: joined(server) == [[], ["agent-of-b.test"]])
+                    forward = await open_tunnel("grpc", world.front("b"), of_b)
+                    reader, writer = await asyncio.open_connection("127.0.0.1", local)
+                    writer.write(b"before")
+                    assert await reader.readexactly(6) == b"before"
+
+                    tls = client_context(world.a.ca, world.a.client, world.a.client_key)
+                    target = TcpTarget("127.0.0.1", server.agent_port, tls, "a.test")
+                    async with await AioClient.connect(target) as client:
+                        claims = (("agentid", "agent-of-b.test"), *offer([Destination.parse(of_b)]))
+                        call = await client.call("/AgentService/Connect", metadata=claims)
+                        assert ("garboard-refused", of_b) in await call.response_metadata()
+                        for message in everything_an_agent_could_say(range(64)):
+                            await call.send(message)
+                        port = of_b.rpartition(":")[2]
+                        for spelling in (of_b, f"localhost:{port}", f"[::ffff:127.0.0.1]:{port}", f"127.1:{port}"):
+                            await call.send(encode_packet(packets.DialRequest("tcp", spelling, 7)))
+                            answers = [decode_packet(message) async for message in _until_dial_answer(call)]
+                            assert isinstance(answers[-1], packets.DialResponse)
+                            assert "denied" in answers[-1].error
+                        await call.send(encode_packet(packets.DialRequest("tcp", of_a, 8)))
+                        *_, allowed = [decode_packet(message) async for message in _until_dial_answer(call)]
+                        assert isinstance(allowed, packets.DialResponse)
+                        assert allowed.error == ""
+
+                    await echo_checked(forward, 10_000)
+                    await forward.close()
+                    writer.write(b"after")
+                    assert await reader.readexactly(5) == b"after"
+                    writer.close()
+
+    asyncio.run(scenario())
+
+
+async def _until_dial_answer(call: AioClientCall) -> AsyncIterator[bytes]:
+    async with asyncio.timeout(10):
+        while (message := await call.receive()) is not None:
+            yield message
+            if isinstance(decode_packet(message), packets.DialResponse):
+                return

@@ -7,6 +7,8 @@ from garboard.cli.lazy import LazyCommand, LazyGroup
 COMMANDS = {
     "server": LazyCommand("garboard.cli.tunnel.server:server", "Run a Konnectivity proxy server."),
     "agent": LazyCommand("garboard.cli.tunnel.agent:agent", "Run a Konnectivity agent."),
+    "status": LazyCommand("garboard.cli.tunnel.status:status", "Show what an end of the tunnel has."),
+    "trace": LazyCommand("garboard.cli.tunnel.trace:trace", "Try a way through the tunnel, hop by hop."),
     "certs": LazyCommand("garboard.cli.tunnel.certs:certs", "Make the certificates of a tunnel."),
     "manifests": LazyCommand("garboard.cli.tunnel.manifests:manifests", "Write static pods, units and settings."),
     "link": LazyCommand("garboard.cli.tunnel.link:link", "Give a node the address its agent listens on."),

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import gc
 import logging
 import os
 import signal
@@ -35,6 +36,7 @@ def run_daemon(main: Callable[[Signals], Coroutine[Any, Any, int]], *, verbosity
     level = logging.DEBUG if verbosity >= 5 else logging.INFO if verbosity >= 1 else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname).1s %(name)s %(message)s")
     _keep_large_buffers()
+    _collect_rarely()
 
     async def run() -> int:
         return await main(Signals())
@@ -61,6 +63,12 @@ def _keep_large_buffers() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_MMAP_THRESHOLD, 64 * MIB)
         libc.mallopt(_M_TRIM_THRESHOLD, 256 * MIB)
+
+
+def _collect_rarely() -> None:
+    """Look for cycles less often, and never in what was imported: with many connections every look is a pause."""
+    gc.freeze()
+    gc.set_threshold(10_000, 50, 50)
 
 
 def new_id() -> str:

@@ -12,7 +12,7 @@ from garboard.lab.images import write_archive
 from garboard.tunnel.deploy import DEFAULT_IMAGE
 
 
-@click.command(epilog="Example: garboard tunnel image -o tunnel.tar && ctr -n k8s.io images import tunnel.tar")
+@click.command(epilog="Example: garboard tunnel image -o tunnel.tar")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Archive to write.")
 @click.option("--name", default=DEFAULT_IMAGE, show_default=True, help="Name of the image, with its tag.")
 def image(output: Path, name: str) -> None:

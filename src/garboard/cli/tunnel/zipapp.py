@@ -7,7 +7,7 @@ import click
 from garboard.lab.bundle import write_zipapp
 
 
-@click.command(epilog="Example: garboard tunnel zipapp -o garboard.pyz && ./garboard.pyz tunnel agent --help")
+@click.command(epilog="Example: garboard tunnel zipapp -o garboard.pyz")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write.")
 def zipapp(output: Path) -> None:
     """Write garboard as one file that this machine's Python, or one like it, can run.

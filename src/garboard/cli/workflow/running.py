@@ -45,7 +45,7 @@ def run_options(command: str, asked: Asked, cluster: ClusterPlace) -> RunOptions
 def refuse_open_run(machine: NodeMachine) -> None:
     """Refuse to plan on a node that an earlier run has left half way; what is found there would mislead."""
     if can_journal():
-        Transactions(machine).refuse_open()
+        Transactions(machine).refuse_open_or_busy()
 
 
 def carry_out(

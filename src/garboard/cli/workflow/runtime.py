@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,8 @@ class NodeRuntime:
 
     def pull(self, action: PullImage) -> None:
         """Pull the images side by side; every failure is told, and is one unless nobody needs the images."""
+        from concurrent.futures import ThreadPoolExecutor
+
         images = (action.image, *action.beside)
         with ThreadPoolExecutor(len(images)) as pool:
             failed = [each for each in pool.map(partial(self._pull, is_always=action.is_always), images) if each]

@@ -44,6 +44,9 @@ RESET = "reset"
 _REMEMBERED = 20
 # A single phase is short: whoever runs two at once need not hear of it.
 _WAIT_FOR_PHASE_S = 30.0
+_WAIT_BEFORE_PLANNING_S = 3.0
+# While a control plane is taken away, whoever stands before all of them may lead to it for a moment.
+_PATIENCE_OF_UNDO_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +84,20 @@ class Transactions:
     def open_runs(self) -> tuple[Run, ...]:
         return tuple(each for each in self.all() if each.record.is_open)
 
+    def refuse_open_or_busy(self) -> None:
+        """Refuse to plan anything while an earlier run is open, or at work: then it is named."""
+        if self.open_runs():
+            with self.folders.lock("garboard", wait_s=_WAIT_BEFORE_PLANNING_S):
+                self.refuse_open()
+
     def refuse_open(self) -> None:
         """Refuse to begin anything while an earlier run is neither finished nor undone."""
         for each in self.open_runs():
             header, done = each.record.header, len(each.record.progress.finished)
             raise NotReady(
                 f"run {header.run} ({header.command}) is open: {done} of {each.record.steps} steps are done",
-                hint="garboard resume carries it to its end" + _or_undo(header),
+                hint="garboard resume carries it to its end"
+                + (", garboard undo takes it back" if each.record.is_undoable else ""),
                 error_class="run-open",
             )
 
@@ -127,6 +137,7 @@ class Transactions:
     def resume(self, options: RunOptions) -> str:
         """Carry the open run to its end, and return its name."""
         with self._locked(options):
+            self._tidy()
             run = self._the_open_one()
             self._continue(run, options)
             return run.record.header.run
@@ -134,6 +145,7 @@ class Transactions:
     def undo(self, options: RunOptions) -> str:
         """Take back what the open run did, and return its name; an undo that was cut short goes on."""
         with self._locked(options):
+            self._tidy()
             run = self._the_open_one()
             if run.record.header.undoes:
                 self._continue(run, options)
@@ -150,16 +162,18 @@ class Transactions:
         with crew_for(Plan(), self.machine, settings, run.record.header.started_at) as crew:
             return self._plan_undo(run, crew)
 
-    def _plan_undo(self, run: Run, crew: Crew, *, files_only: bool = False) -> Plan:
+    def _plan_undo(self, run: Run, crew: Crew, *, keeps_objects: bool = False) -> Plan:
         done = run.record.plan(run.folder, self.codec)
         eyes = self._eyes(run.record.header, crew.eyes)
-        return plan_undo(done, run.record, eyes, run.folder.kept, files_only=files_only)
+        return plan_undo(done, run.record, eyes, run.folder.kept, keeps_objects=keeps_objects)
 
     def _the_open_one(self) -> Run:
         found = self.open_runs()
         if not found:
             raise NotReady("no run is open on this node", hint="garboard init or join begins one", error_class="no-run")
-        # While a run is being undone, it is the undo that goes on.
+        # A reset may begin on top of anything; else, while a run is being undone, it is the undo that goes on.
+        if found[-1].record.header.command == RESET:
+            return found[-1]
         return next((each for each in found if each.record.header.undoes), found[-1])
 
     def _continue(self, run: Run, options: RunOptions) -> None:
@@ -169,22 +183,24 @@ class Transactions:
         settings = RunSettings.of_texts(header.settings)
         with crew_for(plan, self.machine, settings, header.started_at) as crew:
             Executor(crew.hands).refuse(plan)
-            journal = Journal(run.folder, self.codec, self._eyes(header, crew.eyes), progress)
+            eyes = self._eyes(header, crew.eyes)
+            journal = Journal(run.folder, self.codec, eyes, progress, keeps_before=run.record.is_undoable)
             self._perform(plan, journal, crew, replace(options, is_whole=header.is_whole), progress, header)
         if header.command == RESET:
             self.end_open_runs()
 
-    def _undo(self, run: Run, options: RunOptions, *, files_only: bool = False) -> None:
+    def _undo(self, run: Run, options: RunOptions, *, keeps_objects: bool = False) -> None:
         header = run.record.header
         settings = _settings_of_undo(header)
         with crew_for(Plan(), self.machine, settings, header.started_at) as crew:
-            plan = self._plan_undo(run, crew, files_only=files_only)
+            plan = self._plan_undo(run, crew, keeps_objects=keeps_objects)
             own = replace(
                 header, settings=settings.texts(), command="undo", started_at=datetime.now(UTC), undoes=header.run
             )
             Executor(crew.hands).refuse(plan)
             journal = self._begin(own, plan, Eyes(files=self.machine))
-            self._perform(plan, journal, crew, replace(options, undoes_on_failure=False), header=own)
+            way = replace(options, undoes_on_failure=False, is_whole=header.is_whole)
+            self._perform(plan, journal, crew, way, header=own)
 
     def _perform(
         self,
@@ -196,7 +212,8 @@ class Transactions:
         header: RunHeader | None = None,
     ) -> None:
         watch, interruption = Stopwatch(tell), Interruption()
-        executor = Executor(crew.hands, tell, journal, _around(watch, interruption))
+        patience_s = _PATIENCE_OF_UNDO_S if header and header.undoes else 0.0
+        executor = Executor(crew.hands, tell, journal, _around(watch, interruption), patience_s)
         try:
             with interruption.watching():
                 executor.execute(plan, progress)
@@ -231,7 +248,7 @@ class Transactions:
         record = read_run(journal.store.lines(), self.codec)
         assert record is not None
         assert isinstance(journal.store, RunFolder)
-        self._undo(Run(journal.store, record), options, files_only=not options.is_whole)
+        self._undo(Run(journal.store, record), options, keeps_objects=not options.is_whole)
         error.hint = _and(error.hint, "what the run had done was undone")
 
     def _begin(self, header: RunHeader, plan: Plan, eyes: Eyes) -> Journal:
@@ -298,10 +315,6 @@ def _show_timings(watch: Stopwatch, form: TimingsFormat) -> None:
 
 def _and(hint: str | None, more: str) -> str:
     return f"{hint}; then {more}" if hint else more
-
-
-def _or_undo(header: RunHeader) -> str:
-    return "" if header.undoes else ", garboard undo takes it back"
 
 
 def _settings_of_undo(header: RunHeader) -> RunSettings:

@@ -57,6 +57,7 @@ def plan_kubelet(
 
 
 def _fills(context: InitContext) -> tuple[str, ...]:
-    """Return the folders that the kubelet and the pods of the control plane will write to."""
+    """Return what the kubelet and the pods of the control plane will write to; the one of a join makes kubelet.conf."""
     etcd = context.config.cluster.etcd
-    return (KUBELET_DIR, *((etcd.data_dir,) if isinstance(etcd, LocalEtcd) else ()), *POD_FOLDERS)
+    own = (KUBELET_DIR, context.kubeconfig_path("kubelet.conf"))
+    return (*own, *((etcd.data_dir,) if isinstance(etcd, LocalEtcd) else ()), *POD_FOLDERS)

@@ -1,6 +1,7 @@
 """Checks, what they find, and what that means for the one who asked."""
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from garboard.errors import BadUsage, GarboardError, NotReady
@@ -37,6 +38,9 @@ class Verdict:
             raise PreflightFailed(self.errors)
 
 
+_SIDE_BY_SIDE = 8
+
+
 class PreflightFailed(NotReady):
     """The machine is not ready; every reason is told at once, and nothing has been changed."""
 
@@ -53,8 +57,12 @@ class PreflightFailed(NotReady):
 
 
 def examine(checks: Iterable[Check], exam: Exam) -> tuple[Finding, ...]:
-    """Make every check; one that cannot find out what it needs has found just that."""
-    return tuple(finding for check in checks for finding in _found(check, exam))
+    """Make every check; one that cannot find out what it needs has found just that.
+
+    They are made side by side: most of them wait for a program or a socket, and none for another.
+    """
+    with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
+        return tuple(finding for found in pool.map(lambda check: _found(check, exam), checks) for finding in found)
 
 
 def _found(check: Check, exam: Exam) -> list[Finding]:

@@ -69,6 +69,7 @@ class AioLink(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # Not asserted: the transports of other event loops only look like asyncio's.
         self.transport = transport = cast("asyncio.Transport", transport)
+        transport.set_write_buffer_limits(high=2 * WRITE_BYTES)
         secure: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if secure is not None and secure.selected_alpn_protocol() != "h2":
             self.abort("the TLS peer did not agree to speak h2")

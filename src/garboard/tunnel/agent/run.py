@@ -81,6 +81,7 @@ class Agent:
                 "known_server_count": ("Servers that should be connected.", Gauge(lambda: pool.server_count)),
                 "open_endpoint_connections": (OPEN_ENDPOINTS, Gauge(lambda: pool.open_endpoints)),
                 "stream_packets_total": ("Packets by direction and type.", counts.packets),
+                "stream_errors_total": ("Streams that failed, by direction and code.", counts.errors.counter),
                 "stalled_connections_total": ("Connections closed since they took no data.", Total(self._stalled)),
                 "queued_bytes": ("Bytes that wait, by where.", Gauge(self._queues, "queue")),
                 "target_connections": ("Open connections of the node.", Gauge(lambda: ports.clients)),

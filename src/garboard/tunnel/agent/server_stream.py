@@ -16,6 +16,7 @@ from garboard.tunnel.exchange import DRAIN
 from garboard.tunnel.exits import Endpoint, Exit
 from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import Counter, Histogram
+from garboard.tunnel.stream_errors import StreamErrors
 
 DIAL_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
 
@@ -27,6 +28,7 @@ class AgentCounts:
 
     def __init__(self) -> None:
         self.packets = Counter("segment", "packet_type")
+        self.errors = StreamErrors()
         self.dial_seconds = Histogram(DIAL_BUCKETS)
         self.dial_failures = Counter("reason")
         self.connection_failures = Counter("direction")
@@ -64,6 +66,7 @@ class ServerStream(Channel):
         on_end: Callable[["ServerStream", str], None],
     ) -> None:
         super().__init__(link, call, counts.packets, segments=("from_server", "to_server"))
+        self._errors = counts.errors
         self.begun: asyncio.Future[None] = link.loop.create_future()
         self.exit = Exit(self, ids, counts, watch)
         self._on_end = on_end
@@ -95,6 +98,7 @@ class ServerStream(Channel):
         pass  # a server ends a call with its status
 
     def ended(self, status: Status) -> None:
+        self._errors.ended("from_server", status)
         self.close()
         if not self.begun.done():
             self.begun.set_result(None)

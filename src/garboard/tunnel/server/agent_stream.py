@@ -58,6 +58,8 @@ class AgentStream(Channel):
         self._leave("the agent closed its stream")
 
     def ended(self, status: Status) -> None:
+        if isinstance(self.entry, Proxy):
+            self.entry.errors.ended("from_agent", status)
         self._leave(status.message)
 
     def refuse(self, reason: str) -> None:

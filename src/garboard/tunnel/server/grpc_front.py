@@ -99,6 +99,7 @@ class GrpcFront:
         self.outflow.drain()
 
     def ended(self, status: Status) -> None:
+        self._proxy.errors.ended("from_client", status)
         self._stop_listening()
         self.outflow.clear()
         self._proxy.front_gone(self._tunnel)

@@ -10,6 +10,7 @@ from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metric, Metrics, Total
 from garboard.tunnel.server.reverse import ReverseCounts
 from garboard.tunnel.server.routing import Backends
+from garboard.tunnel.stream_errors import StreamErrors
 from garboard.tunnel.switchboard import Times
 
 PREFIX: Final = "konnectivity_network_proxy_server_"
@@ -25,6 +26,7 @@ class Proxy(Entry):
         self.reverse = ReverseCounts()
         self.reverse_ids: Iterator[int] = itertools.count(1, 2)  # agents count theirs in even numbers
         self.packets = Counter("segment", "packet_type")
+        self.errors = StreamErrors()
         self.http_connections = 0
         self.metrics = Metrics(PREFIX, self._families())
 
@@ -65,6 +67,8 @@ class Proxy(Entry):
             ),
             "dial_failure_count": ("Dials that failed, by reason.", _Failures(lambda: self.board.counts.dial_failures)),
             "stream_packets_total": ("Packets by direction and type.", self.packets),
+            "stream_errors_total": ("Streams that failed, by direction and code.", self.errors.counter),
+            "full_receive_channels": ("Streams that wait for a slow reader.", Gauge(self._full, "service_method")),
             "stalled_connections_total": ("Connections closed since they took no data.", Total(lambda: self.stalled)),
             "queued_bytes": ("Bytes that wait, by where.", Gauge(self._queues, "queue")),
             "reverse_connections": ("Open connections from nodes.", Gauge(lambda: reverse.open)),
@@ -78,6 +82,9 @@ class Proxy(Entry):
             "to_client": sum(front.outflow.queued_bytes for front in self.fronts.values()),
             "to_agent": sum(stream.queued_bytes for stream in self.streams.values()),
         }
+
+    def _full(self) -> dict[str, float]:
+        return {"Connect": sum(front.outflow.holds_back for front in self.fronts.values())}
 
     def _streams(self) -> dict[str, float]:
         return {"Connect": len(self.streams), "Proxy": len(self.fronts) - self.http_connections}

@@ -1,0 +1,24 @@
+"""Streams that ended otherwise than well, counted under the stock programs' name and labels."""
+
+from typing import Final
+
+from garboard.rpc import Status, StatusCode
+from garboard.tunnel.metrics import Counter
+
+# As Go writes them, which is how dashboards ask for them.
+_GO_NAMES: Final = {
+    **{code: code.name.title().replace("_", "") for code in StatusCode},
+    StatusCode.CANCELLED: "Canceled",
+    StatusCode.OK: "OK",
+}
+
+
+class StreamErrors:
+    """By segment, code and packet type, which nobody knows of a packet that did not come."""
+
+    def __init__(self) -> None:
+        self.counter = Counter("segment", "code", "packet_type")
+
+    def ended(self, segment: str, status: Status) -> None:
+        if not status.is_ok:
+            self.counter.of(segment, _GO_NAMES[status.code], "Unknown").value += 1

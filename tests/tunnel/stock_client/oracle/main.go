@@ -1,0 +1,143 @@
+// A client of a proxy server's front end, made of the stock client library: one action, told in lines.
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"sigs.k8s.io/apiserver-network-proxy/konnectivity-client/pkg/client"
+)
+
+var (
+	front  = flag.String("front", "", "unix socket of the front end")
+	mode   = flag.String("mode", "grpc", "grpc or http-connect")
+	to     = flag.String("to", "", "destination")
+	do     = flag.String("do", "get", "get, echo, hold, dial")
+	path   = flag.String("path", "/", "what get asks for")
+	count  = flag.Int("count", 1, "how many at once")
+	dialIn = flag.Duration("dial-in", 30*time.Second, "time for the dial; negative is over already; 0 is random")
+	liveIn = flag.Duration("live-in", time.Minute, "time for the whole tunnel")
+)
+
+func dialTunnel(tunnelCtx, dialCtx context.Context) (net.Conn, error) {
+	if *mode == "grpc" {
+		tunnel, err := client.CreateSingleUseGrpcTunnelWithContext(context.Background(), tunnelCtx, "unix:"+*front,
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			return nil, err
+		}
+		return tunnel.DialContext(dialCtx, "tcp", *to)
+	}
+	conn, err := net.Dial("unix", *front)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", *to)
+	reader := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != 200 {
+		text, _ := io.ReadAll(answer.Body)
+		return nil, fmt.Errorf("%s: %s", answer.Status, text)
+	}
+	if reader.Buffered() > 0 {
+		return nil, fmt.Errorf("%d bytes came glued to the answer", reader.Buffered())
+	}
+	return conn, nil
+}
+
+func dial() (net.Conn, error) {
+	tunnelCtx, _ := context.WithTimeout(context.Background(), *liveIn)
+	wait := *dialIn
+	if wait == 0 {
+		wait = time.Duration(rand.Intn(20_000)) * time.Microsecond
+	}
+	dialCtx, _ := context.WithTimeout(context.Background(), wait)
+	return dialTunnel(tunnelCtx, dialCtx)
+}
+
+func get() string {
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }}
+	answer, err := (&http.Client{Transport: transport}).Get("http://" + *to + *path)
+	if err != nil {
+		return "error " + err.Error()
+	}
+	defer transport.CloseIdleConnections()
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return "error " + err.Error()
+	}
+	return fmt.Sprintf("%d %d %x", answer.StatusCode, len(body), sha256.Sum256(body))
+}
+
+func echo(conn net.Conn) error {
+	want := "1234567890123456789012345"
+	if _, err := conn.Write([]byte(want)); err != nil {
+		return err
+	}
+	got := ""
+	for part := make([]byte, 10); len(got) < len(want); {
+		n, err := conn.Read(part)
+		if err != nil {
+			return err
+		}
+		got += string(part[:n])
+	}
+	if got != want {
+		return fmt.Errorf("%q came back", got)
+	}
+	return nil
+}
+
+func act() string {
+	if *do == "get" {
+		return get()
+	}
+	conn, err := dial()
+	if err != nil {
+		return "error " + err.Error()
+	}
+	defer conn.Close()
+	if *do == "dial" {
+		return "connected"
+	}
+	if err := echo(conn); err != nil {
+		return "error " + err.Error()
+	}
+	if *do == "hold" {
+		fmt.Println("open")
+		conn.Read(make([]byte, 1))
+		return "closed"
+	}
+	return "echoed"
+}
+
+func main() {
+	flag.Parse()
+	var all sync.WaitGroup
+	lines := make(chan string, *count)
+	for i := 0; i < *count; i++ {
+		all.Add(1)
+		go func() { defer all.Done(); lines <- act() }()
+	}
+	all.Wait()
+	close(lines)
+	for line := range lines {
+		fmt.Fprintln(os.Stdout, line)
+	}
+}
