@@ -223,12 +223,6 @@ def test_phase_without_discovery_needs_the_administrators_kubeconfig(capsys: pyt
     assert "/etc/kubernetes/admin.conf" in capsys.readouterr().err
 
 
-def test_joining_worker_has_no_control_plane_phases(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["--token", "abcdef.0123456789abcdef", "--discovery-token-unsafe-skip-ca-verification", "--dry-run"]
-    assert run(["join", "192.0.2.1:6443", *flags]) == 0
-    assert "control-plane" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "words",
     [["init"], ["join"], ["init", "phase"], ["init", "phase", "certs"], ["init", "phase", "certs", "apiserver"]],
