@@ -15,6 +15,7 @@ from garboard.engine import (
     Issue,
     Plan,
     PromoteMember,
+    PutObject,
     RemoveFile,
     TakeTurn,
     Tell,
@@ -65,10 +66,11 @@ class FakeLive:
     def patch(self, _action: object) -> None:
         self.done.append("patch")
 
-    def put(self, _action: object) -> None:
-        raise AssertionError("join puts no object")
+    def put(self, action: PutObject) -> None:
+        self.done.append(f"put {action.name}")
 
-    delete = put
+    def delete(self, _action: object) -> None:
+        raise AssertionError("join deletes no object")
 
     def wait(self, _gate: object) -> None:
         self.done.append("wait")
