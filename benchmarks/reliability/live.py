@@ -21,11 +21,12 @@ VERSION = "v1.37.1"
 _ETCD = "/etc/kubernetes/pki/etcd"
 _ETCDCTL = f"etcdctl --cacert {_ETCD}/ca.crt --cert {_ETCD}/server.crt --key {_ETCD}/server.key member list"
 _NODES = "kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o name"
-# What a run leaves on a node; its journal is not looked at, nor what the container runtime stores for itself, nor the logs
-# that the lab keeps of services, as journald would.
+# What a run leaves on a node; its journal is not looked at, nor what the container runtime stores for itself, nor the
+# logs that the lab keeps of services, as journald would.
 _TREE = (
     "find /etc /var /run/flannel /opt/cni -xdev "
-    "\\( -path /var/lib/garboard -o -path /var/lib/containerd -o -path '/var/log/*.log' \\) -prune "
+    "\\( -path /var/lib/garboard -o -path /var/lib/containerd "
+    "-o -path /var/log/containerd.log -o -path /var/log/kubelet.log \\) -prune "
     "-o -printf '%y %m %U:%G %p\\n' 2>/dev/null | sort; "
     "find /etc /var/lib/kubelet /var/lib/etcd -xdev -type f -exec sha256sum {} + 2>/dev/null | sort -k2"
 )
