@@ -151,7 +151,7 @@ def after_resume(scenario: Scenario, point: str, whole: Tree) -> Outcome:
     elif child(scenario.command) != 0:
         problems.append(f"the command cannot be repeated: {LOG.read_text()[-500:]}")
     after = tree()
-    problems += [f"{path} was made again" for path in finished if killed.get(path) != after.get(path)]
+    problems += [f"{path} was made again" for path in finished if not killed[path].is_same_file(after.get(path))]
     problems += _unlike(whole, after) + credential_problems()
     return Outcome(scenario.name, point, phase, "resume", problems + _left_open())
 

@@ -25,6 +25,10 @@ class Entry:
             other.kind, other.mode, other.uid, other.gid, other.content,
         )  # fmt: skip
 
+    def is_same_file(self, other: "Entry | None") -> bool:
+        """Whether it is the same file on the disk with the same content, whoever it belongs to."""
+        return other is not None and (self.inode, self.content) == (other.inode, other.content)
+
 
 Tree = dict[str, Entry]
 

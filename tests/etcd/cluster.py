@@ -36,6 +36,10 @@ class RunningMember:
         assert self.process
         self.process.send_signal(signal.SIGSTOP)
 
+    def thaw(self) -> None:
+        assert self.process
+        self.process.send_signal(signal.SIGCONT)
+
     def log(self) -> str:
         return (self.folder / "log").read_text()[-3000:]
 

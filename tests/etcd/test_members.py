@@ -1,6 +1,7 @@
 """Members of a real etcd come and go, and what would do harm is refused."""
 
 import dataclasses
+import time
 
 import pytest
 
@@ -165,9 +166,10 @@ def test_etcd_that_is_away_for_a_while_is_tried_again(three: EtcdCluster) -> Non
         three.members[name].freeze()
     told: list[str] = []
 
-    def thaw(_seconds: float) -> None:
+    def thaw(seconds: float) -> None:
         for name in "bc":
-            three.start(name, "") if three.members[name].process is None else three.members[name].kill()
+            three.members[name].thaw()
+        time.sleep(seconds)
 
     members = dataclasses.replace(hand(three)[0], report=told.append, sleep=thaw, change_within_s=60.0)
     three.prepare("d")

@@ -82,7 +82,8 @@ def start(access: Access) -> Iterator[Callable[..., Process]]:
     for each in started:
         each.kill()
     with KubeClient(access) as client:
-        client.delete(DeleteObject(api_version="coordination.k8s.io/v1", kind="Lease", **PLACE))
+        name, namespace = PLACE["name"], PLACE["namespace"]
+        client.delete(DeleteObject(api_version="coordination.k8s.io/v1", kind="Lease", name=name, namespace=namespace))
 
 
 def lease(access: Access) -> dict[str, object] | None:

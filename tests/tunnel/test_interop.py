@@ -38,7 +38,7 @@ def pair(started: Programs, server_is: str, agent_is: str, mode: str, front: str
 
 def with_echo(scenario: Callable[[str], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
-        async with echo_server() as address, asyncio.timeout(40):
+        async with echo_server() as address, asyncio.timeout(240):
             await scenario(address)
 
     asyncio.run(run())

@@ -1,6 +1,7 @@
 """`garboard init`: the first control-plane node, as a whole or phase by phase."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,68 +34,101 @@ from garboard.phases.init.context import ADMIN_CONF, InitContext, observe_init
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
 from garboard.phases.init.skipping import with_disabled_addons
 from garboard.phases.init.tree import INIT
+from garboard.phases.workflow import Placed
+from garboard.pki import KeyAlgorithm
+from garboard.pki.inputs import inputs_of
+from garboard.pki.keys import PooledKeys
 
 
 def run_init(asked: Asked) -> None:
     """Plan what was asked for, and print the plan or carry it out."""
-    check_mixed_flags(asked.flags.given)
-    loaded = load_init(asked.flags)
-    show_warnings(loaded.warnings)
     flags = asked.flags
+    check_mixed_flags(flags.given)
+    loaded = load_init(flags)
+    show_warnings(loaded.warnings)
     ignored = ignored_checks(
         flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
     )
     check_bind_address(loaded.config.local_api_endpoint.advertise_address)
-    config, skip = with_disabled_addons(loaded.config, asked.flags.list("skip-phases") or loaded.config.skip_phases)
+    config, skip = with_disabled_addons(loaded.config, flags.list("skip-phases") or loaded.config.skip_phases)
     # What is selected is known before anything is looked at, so that a wrong name costs nothing.
     selected = select(INIT, only=asked.only, skip=() if asked.only else skip)
     machine = NodeMachine(service_manager())
-    is_only_shown = any(map(asked.flags.switch, ("print-manifest", "dry-run"))) or config.dry_run
+    is_only_shown = any(map(flags.switch, ("print-manifest", "dry-run"))) or config.dry_run
     if not is_only_shown:
         refuse_open_run(machine)
-    local_server = f"https://{config.local_api_endpoint.host_port}"
-    cluster = NodeCluster(machine, asked.flags.text("kubeconfig") or ADMIN_CONF, local_server)
+    server = f"https://{config.local_api_endpoint.host_port}"
+    cluster = NodeCluster(machine, flags.text("kubeconfig") or ADMIN_CONF, server)
+    # Keys take as long as all the checks and the planning: they are made meanwhile.
+    with PooledKeys(() if is_only_shown else _keys_ahead(config, selected, machine)) as keys:
+        context = _observe(replace(loaded, config=config), flags, machine, None if is_only_shown else cluster)
+        context = replace(
+            context,
+            kubeconfig=cluster.kubeconfig,
+            shows_join_command=any(each.path == "show-join-command" for each in selected),
+            ignored_checks=ignored,
+            is_only_shown=is_only_shown,
+        )
+        plan = plan_workflow(selected, context)
+        if flags.switch("print-manifest"):
+            show_objects(plan)
+        elif is_only_shown:
+            show_plan(plan, asked.output)
+        else:
+            is_made = asked.only is None and isinstance(config.cluster.etcd, LocalEtcd)
+            options = run_options("init", asked, "made" if is_made else "local")
+            carry_out(plan, machine, _settings(config, cluster), options, cluster, keys)
+
+
+def _observe(
+    loaded: Loaded[InitConfiguration], flags: GivenFlags, machine: NodeMachine, cluster: NodeCluster | None
+) -> InitContext:
+    config = loaded.config
     context, warnings = observe_init(
-        replace(loaded, config=config),
+        loaded,
         host=node_host(machine),
         machine=machine,
         patches=node_patches(
             config.patches_directory,
             name=config.node_registration.name,
             role="control-plane",
-            is_strict=asked.flags.switch("strict-patches"),
+            is_strict=flags.switch("strict-patches"),
         ),
-        kubeconfig_dir=asked.flags.text("kubeconfig-dir") or "/etc/kubernetes",
+        kubeconfig_dir=flags.text("kubeconfig-dir") or "/etc/kubernetes",
         now=datetime.now(UTC),
-        uploads_certs=asked.flags.switch("upload-certs"),
-        kubeconfig=cluster.kubeconfig,
-        cluster=None if is_only_shown else cluster,
+        uploads_certs=flags.switch("upload-certs"),
+        cluster=cluster,
     )
     show_warnings(warnings)
-    context = replace(
+    return replace(
         context,
         certificate_key=config.certificate_key or os.urandom(32).hex(),
-        shows_join_command=any(each.path == "show-join-command" for each in selected),
         prints_token=not flags.switch("skip-token-print"),
         prints_certificate_key=not flags.switch("skip-certificate-key-print"),
-        ignored_checks=ignored,
         exam=NodeExam(machine.manager),
-        is_only_shown=is_only_shown,
     )
-    plan = plan_workflow(selected, context)
-    if asked.flags.switch("print-manifest"):
-        show_objects(plan)
-    elif is_only_shown:
-        show_plan(plan, asked.output)
-    else:
-        is_made = asked.only is None and isinstance(config.cluster.etcd, LocalEtcd)
-        settings = RunSettings(
-            kubeconfig=cluster.kubeconfig,
-            local_server=local_server,
-            cri_socket=config.node_registration.cri_socket,
-            endpoint=config.cluster.control_plane_endpoint,
-        )
-        carry_out(plan, machine, settings, run_options("init", asked, "made" if is_made else "local"), cluster)
+
+
+def _keys_ahead(
+    config: InitConfiguration, selected: Sequence[Placed[InitContext]], machine: NodeMachine
+) -> list[KeyAlgorithm]:
+    """Return what keys a machine without certificates will need; one that has them may need none."""
+    if machine.has_folder(config.cluster.certificates_dir):
+        return []
+    names = [each.path.split("/") for each in selected]
+    has_etcd = isinstance(config.cluster.etcd, LocalEtcd)
+    wanted = [name for name in names if name[0] in ("certs", "kubeconfig") and len(name) == 2]
+    count = sum(1 for _, name in wanted if has_etcd or "etcd" not in name)
+    return [inputs_of(config).key_algorithm] * count
+
+
+def _settings(config: InitConfiguration, cluster: NodeCluster) -> RunSettings:
+    return RunSettings(
+        kubeconfig=cluster.kubeconfig,
+        local_server=cluster.local_server,
+        cri_socket=config.node_registration.cri_socket,
+        endpoint=config.cluster.control_plane_endpoint,
+    )
 
 
 def load_init(flags: GivenFlags) -> Loaded[InitConfiguration]:

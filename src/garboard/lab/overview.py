@@ -91,7 +91,10 @@ def memory_bytes(labs: Labs, record: Record) -> int | None:
     if supervisor is None:
         return None
     groups = labs.groups(record.lab.name).memory_bytes()
-    pages = int(Path(f"/proc/{supervisor.pid}/statm").read_text().split()[1])
+    try:
+        pages = int(Path(f"/proc/{supervisor.pid}/statm").read_text().split()[1])
+    except (FileNotFoundError, ProcessLookupError):  # it went down while we looked
+        return None
     return None if groups is None else groups + pages * 4096
 
 

@@ -1,5 +1,6 @@
 """garboard inside a node: a copy of its packages, for not every folder is seen there, and a command to run them."""
 
+import compileall
 import importlib.util
 import shutil
 
@@ -21,6 +22,8 @@ def install_program(files: NodeFiles, python: str) -> None:
     for name in PACKAGES:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations:
+            # Compiled where it is, once for all nodes; a fresh node would otherwise do it at the first command.
+            compileall.compile_dir(spec.submodule_search_locations[0], quiet=2)
             shutil.copytree(spec.submodule_search_locations[0], folder / name)
         elif spec is not None and spec.origin:
             shutil.copy2(spec.origin, folder)

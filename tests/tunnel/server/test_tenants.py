@@ -328,6 +328,22 @@ def test_tenants_that_share_an_authority_are_refused(world: World) -> None:
         asyncio.run(scenario())
 
 
+def test_tenants_that_come_to_share_an_authority_are_told_of(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    trusted = world.folder / "b-agents.crt"
+    trusted.write_bytes(world.b.ca.read_bytes())
+    b = replace(world.tenant("b", world.b), keys=KeyPair(world.b.server, world.b.server_key, trusted))
+
+    async def scenario() -> None:
+        async with serve(world.options(world.tenant("a", world.a), b)) as server:
+            server.refresh_certificates()
+            assert "tenants.not-apart" not in caplog.text
+            trusted.write_bytes(world.b.ca.read_bytes() + world.a.ca.read_bytes())
+            server.refresh_certificates()
+            assert "tenants.not-apart" in caplog.text
+
+    asyncio.run(scenario())
+
+
 def test_headers_do_not_lead_into_another_tenant(world: World) -> None:
     """The name in TLS decides; `:authority` and metadata are claims."""
 

@@ -16,7 +16,7 @@ from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.issuing import KeyRequest, PkiIssuer
 from garboard.phases.waiting import KubeletBootstrapped
-from garboard.pki.keys import PooledKeys
+from garboard.pki.keys import KeySource, PooledKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +59,22 @@ class Crew:
 
 @contextmanager
 def crew_for(
-    plan: Plan, machine: NodeMachine, settings: RunSettings, started_at: datetime, cluster: NodeCluster | None = None
+    plan: Plan,
+    machine: NodeMachine,
+    settings: RunSettings,
+    started_at: datetime,
+    cluster: NodeCluster | None = None,
+    keys: KeySource | None = None,
 ) -> Iterator[Crew]:
-    """Give everybody their tools; `started_at` is when certificates begin, also if the run is resumed later."""
+    """Give everybody their tools; `started_at` is when certificates begin, also if the run is resumed later.
+
+    `keys` are those that somebody has begun to make already.
+    """
     reached = cluster or NodeCluster(machine, settings.kubeconfig, settings.local_server)
     requests = (step.action.request for step in plan.steps if isinstance(step.action, Issue))
     with ExitStack() as stack:
         algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
-        keys = stack.enter_context(PooledKeys(algorithms))
+        keys = keys or stack.enter_context(PooledKeys(algorithms))
         membership = stack.enter_context(_membership(machine, settings, reached)) if settings.changes_members else None
         world = NodeWorld(machine, reached, settings.cri_socket)
         waits: Watcher = watcher(world, endpoint=settings.endpoint)

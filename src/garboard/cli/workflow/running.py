@@ -13,6 +13,7 @@ from garboard.documents import write_yaml
 from garboard.engine import Executor, Plan, PutObject, plan_as_json, plan_as_text
 from garboard.engine.runs import ClusterPlace
 from garboard.host.node_machine import NodeMachine
+from garboard.pki.keys import KeySource
 
 
 def show_plan(plan: Plan, output: OutputFormat) -> None:
@@ -48,15 +49,20 @@ def refuse_open_run(machine: NodeMachine) -> None:
 
 
 def carry_out(
-    plan: Plan, machine: NodeMachine, settings: RunSettings, options: RunOptions, cluster: NodeCluster | None = None
+    plan: Plan,
+    machine: NodeMachine,
+    settings: RunSettings,
+    options: RunOptions,
+    cluster: NodeCluster | None = None,
+    keys: KeySource | None = None,
 ) -> None:
     """Do the steps of the plan, and say on stderr what is being done."""
     for note in plan.notes:
         tell(f"[{note.phase}] {'warning: ' if note.is_warning else ''}{note.text}")
     if plan.steps and can_journal():
-        Transactions(machine).carry_out(plan, settings, options, cluster)
+        Transactions(machine).carry_out(plan, settings, options, cluster, keys)
         return
-    with crew_for(plan, machine, settings, datetime.now(UTC), cluster) as crew:
+    with crew_for(plan, machine, settings, datetime.now(UTC), cluster, keys) as crew:
         executor = Executor(crew.hands, tell)
         executor.refuse(plan)
         crew.check(plan)

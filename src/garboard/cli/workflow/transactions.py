@@ -35,6 +35,7 @@ from garboard.errors import GarboardError, NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.host.runs import RunFolder, RunFolders
 from garboard.phases.storing import plan_codec
+from garboard.pki.keys import KeySource
 
 TimingsFormat: TypeAlias = Literal["", "text", "json"]
 # The command whose runs end all others: it removes what they have made.
@@ -100,7 +101,14 @@ class Transactions:
                 error_class="run-open",
             )
 
-    def carry_out(self, plan: Plan, settings: RunSettings, options: RunOptions, cluster: NodeCluster | None) -> None:
+    def carry_out(
+        self,
+        plan: Plan,
+        settings: RunSettings,
+        options: RunOptions,
+        cluster: NodeCluster | None,
+        keys: KeySource | None = None,
+    ) -> None:
         """Do the steps of a plan as one run."""
         header = RunHeader(
             run="",
@@ -110,7 +118,7 @@ class Transactions:
             is_whole=options.is_whole,
             settings=settings.texts(),
         )
-        with self._locked(options), crew_for(plan, self.machine, settings, header.started_at, cluster) as crew:
+        with self._locked(options), crew_for(plan, self.machine, settings, header.started_at, cluster, keys) as crew:
             if options.command != RESET:
                 self.refuse_open()
             Executor(crew.hands).refuse(plan)

@@ -99,8 +99,17 @@ class ProxyServer:
         """Look for new certificates and authorities on disk, for ever."""
         while True:
             await asyncio.sleep(CERTIFICATES_EVERY_S)
-            for keys in self.keys:
-                keys.refresh()
+            self.refresh_certificates()
+
+    def refresh_certificates(self) -> None:
+        """Read again what has changed; tenants that have come to trust the same authority are told of in the log."""
+        refreshed = [keys for keys in self.keys if keys.refresh()]
+        if not refreshed:
+            return
+        try:
+            _refuse_shared_authorities(self.clusters)
+        except NotReady as error:
+            log.error("tenants.not-apart reason=%s", error.message)
 
     async def keep_lease(self) -> None:
         if self._leases is not None:
