@@ -1,4 +1,4 @@
-"""Labs for tests: bare nodes for one test, clusters shared by a run; logs of the nodes are kept when a test fails."""
+"""Labs for tests: bare nodes for one test, clusters shared by a module; logs of the nodes are kept when a test fails."""
 
 import json
 import os
@@ -109,15 +109,15 @@ def _cluster(name: str, *arguments: str) -> Iterator[LabUnderTest]:
     lab.lab("down")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def one_node() -> Iterator[LabUnderTest]:
-    """A cluster of one node, shared by the run: tests leave it as they found it."""
+    """A cluster of one node, shared by a module: tests leave it as they found it."""
     yield from _cluster("one", "--control-planes", "1", "--workers", "0")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ha() -> Iterator[LabUnderTest]:
-    """A cluster of three control planes and a worker, shared by the run: tests leave it as they found it."""
+    """A cluster of three control planes and a worker, shared by a module: tests leave it as they found it."""
     yield from _cluster("ha")
 
 

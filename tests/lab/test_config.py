@@ -63,7 +63,6 @@ def test_your_configuration_and_patches_end_up_in_the_cluster(labs_made: list[La
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        pytest.param(["--by", "garboard"], 2, "which this release does not have yet", id="garboard itself"),
         pytest.param(["--kubernetes-version", "v1.20.0"], 3, "v1.20.0 is not known to the lab", id="unknown version"),
         pytest.param(["--name", "Big"], 3, "is no name for a lab", id="a bad name"),
         pytest.param(["--control-planes", "0"], 3, "make no lab", id="no control plane"),
