@@ -12,7 +12,7 @@ from garboard.cli.lab.wiring import labs
 from garboard.lab.bootstrap import new_secrets
 from garboard.lab.kubeadm import init_documents
 from tests.lab.conftest import LabUnderTest
-from tests.lab.joining import CONFIG, Joining, kubeadm_cluster
+from tests.lab.joining import CONFIG, Joining, begun_cluster
 from tests.lab.killing import KillPoint
 from tests.lab.node_program import garboard_for_nodes
 from tests.lab.test_phases import put
@@ -131,7 +131,7 @@ class Scene:
 def joining_scene(name: str) -> Iterator[Scene]:
     """Make a cluster of one control plane, with a bare node beside it that joins as another."""
     with garboard_for_nodes() as command:
-        cluster = kubeadm_cluster(name, VERSION, command, control_planes=2, workers=0)
+        cluster = begun_cluster(name, VERSION, command, control_planes=2, workers=0)
         with cluster as joining:
             assert isinstance(joining, Joining)
             joining.prepare("cp2")

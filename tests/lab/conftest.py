@@ -1,4 +1,4 @@
-"""Labs for tests: bare nodes for one test, clusters shared by a module; logs of the nodes are kept when a test fails."""
+"""Labs for tests: bare nodes for one test, clusters for a module; logs of nodes are kept when a test fails."""
 
 import json
 import os

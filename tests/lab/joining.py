@@ -1,4 +1,4 @@
-"""A cluster that kubeadm began, with bare nodes beside it for kubeadm and garboard to join."""
+"""A cluster that kubeadm or garboard began, with bare nodes beside it for either of them to join."""
 
 import re
 from collections.abc import Iterator
@@ -80,10 +80,16 @@ class Joining:
 
 
 @contextmanager
-def kubeadm_cluster(
-    name: str, version: str, garboard: tuple[str, ...], *, control_planes: int = 3, workers: int = 2
+def begun_cluster(
+    name: str,
+    version: str,
+    garboard: tuple[str, ...],
+    *,
+    control_planes: int = 3,
+    workers: int = 2,
+    init: tuple[str, ...] = ("kubeadm",),
 ) -> Iterator[Joining]:
-    """Make a lab whose first node kubeadm has initialised; the others are bare."""
+    """Make a lab whose first node `init`, kubeadm unless said otherwise, has initialised; the others are bare."""
     lab = LabUnderTest(name)
     counts = ("--control-planes", str(control_planes), "--workers", str(workers))
     lab.lab("up", "--by", "none", "--kubernetes-version", version, *counts)
@@ -93,7 +99,7 @@ def kubeadm_cluster(
         record = home.records.require(name)
         _, needs = home.records.read_given(home.files(name))
         put(lab, "cp1", CONFIG, init_documents(record.lab, record.lab.nodes[0], secrets, needs, {}))
-        lab.exec("cp1", "kubeadm", "init", "--config", CONFIG, "--upload-certs", "--skip-token-print")
+        lab.exec("cp1", *init, "init", "--config", CONFIG, "--upload-certs", "--skip-token-print")
         home.bootstrap(record, needs, {}).write_kubeconfig(record.lab.nodes[0], record.port)
         yield Joining(lab, secrets, garboard, _pin(lab))
     finally:

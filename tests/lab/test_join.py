@@ -9,7 +9,7 @@ import pytest
 
 from garboard.model import SUPPORTED_VERSIONS
 from tests.lab.conftest import RUN
-from tests.lab.joining import CONFIG, Joining, kubeadm_cluster
+from tests.lab.joining import CONFIG, Joining, begun_cluster
 from tests.lab.test_phases import put
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -24,7 +24,7 @@ RENDERED = (
 @pytest.fixture(scope="module", params=SUPPORTED_VERSIONS, ids=str)
 def cluster(request: pytest.FixtureRequest, garboard_in_node: tuple[str, ...]) -> Iterator[Joining]:
     name = f"t{RUN}-join{request.param.minor}"
-    with kubeadm_cluster(name, str(request.param), garboard_in_node, control_planes=4) as made:
+    with begun_cluster(name, str(request.param), garboard_in_node, control_planes=4) as made:
         yield made
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from garboard.model import DEFAULT_VERSION
 from tests.lab.conftest import GARBOARD, RUN
-from tests.lab.joining import CONFIG, Joining, kubeadm_cluster
+from tests.lab.joining import CONFIG, Joining, begun_cluster
 from tests.lab.killing import KillPoint
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -20,7 +20,7 @@ _JOIN = ("join", "--config", CONFIG)
 @pytest.fixture(scope="module")
 def cluster(garboard_in_node: tuple[str, ...]) -> Iterator[Joining]:
     """A first node, and three bare ones that become control planes and are reset between the tests."""
-    with kubeadm_cluster(f"t{RUN}-turns", str(DEFAULT_VERSION), garboard_in_node, control_planes=4, workers=0) as made:
+    with begun_cluster(f"t{RUN}-turns", str(DEFAULT_VERSION), garboard_in_node, control_planes=4, workers=0) as made:
         yield made
 
 

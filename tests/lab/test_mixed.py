@@ -1,0 +1,23 @@
+"""A cluster that garboard began, joined by kubeadm: a control plane and a worker."""
+
+import pytest
+
+from garboard.model import SUPPORTED_VERSIONS
+from tests.lab.conftest import RUN
+from tests.lab.joining import CONFIG, begun_cluster
+from tests.lab.test_join import await_ready
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("version", SUPPORTED_VERSIONS, ids=str)
+def test_kubeadm_joins_what_garboard_began(version: object, garboard_in_node: tuple[str, ...]) -> None:
+    name = f"t{RUN}-mixed"
+    with begun_cluster(
+        name, str(version), garboard_in_node, control_planes=2, workers=1, init=garboard_in_node
+    ) as cluster:
+        for node in ("cp2", "worker1"):
+            cluster.prepare(node)
+            cluster.lab.exec(node, "kubeadm", "join", "--config", CONFIG)
+        await_ready(cluster, "cp1", "cp2", "worker1")
+        assert cluster.members() == {"cp1": False, "cp2": False}
