@@ -155,11 +155,11 @@ class Machine:
         return (Path(path) if is_shared else self.root / path.lstrip("/")).exists()
 
     def files(self, *folders: str) -> dict[str, FileState]:
-        """Return every file below the folders, by its path on this machine."""
+        """Return every file below the folders, by its path on this machine; garboard's journal is its own affair."""
         found = {}
         for folder in folders:
             for each in sorted((self.root / folder.lstrip("/")).rglob("*")):
-                if each.is_file():
+                if each.is_file() and not each.is_relative_to(self.root / "var/lib/garboard"):
                     mode = stat.S_IMODE(each.stat().st_mode)
                     found["/" + str(each.relative_to(self.root))] = FileState(mode, each.read_bytes())
         return found

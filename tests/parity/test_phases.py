@@ -93,6 +93,8 @@ def owners_and_modes(machine: Machine) -> dict[str, tuple[int, int, int]]:
     found = {}
     for top in FOLDERS:
         for each in (machine.root / top.lstrip("/")).rglob("*"):
+            if each.is_relative_to(machine.root / "var/lib/garboard"):
+                continue  # the journal, which kubeadm does not have
             state = each.lstat()
             found[str(each.relative_to(machine.root))] = (state.st_uid, state.st_gid, state.st_mode)
     return found
