@@ -8,6 +8,8 @@ from garboard.tunnel.flow import Chunk, Outflow, Source, StallWatch
 READ_AHEAD_BYTES: Final = 64 * 1024
 WRITE_AHEAD_BYTES: Final = 256 * 1024  # more than one payload, or every one of them would fill the socket
 FLUSH_TIMEOUT_S: Final = 10.0
+# As many as the kernel lets wait (net.core.somaxconn): a unix socket with fewer turns a burst of clients away.
+BACKLOG: Final = 4096
 
 
 class SocketEnd(asyncio.Protocol):

@@ -16,6 +16,7 @@ from garboard.tunnel.entry import Entry
 from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.fronts import FrontSocket
 from garboard.tunnel.metrics import Counter
+from garboard.tunnel.sockets import BACKLOG
 from garboard.tunnel.switchboard import Times
 
 # A server bounds its own dial by five seconds; this is for one that is silent.
@@ -107,7 +108,7 @@ class TargetPorts:
         loop = asyncio.get_running_loop()
         try:
             server = await loop.create_server(
-                lambda: LocalClient(self, target), self._bind_address, target.local_port, backlog=1024
+                lambda: LocalClient(self, target), self._bind_address, target.local_port, backlog=BACKLOG
             )
         except OSError as error:
             reason = f"cannot listen: {os.strerror(error.errno) if error.errno else error}"

@@ -22,6 +22,7 @@ from garboard.tunnel.server.routing import Backends
 from garboard.tunnel.server.tenants import Mode, Tenant
 from garboard.tunnel.server.token_gate import Pace, TokenGate
 from garboard.tunnel.server.tokens import AgentRefused
+from garboard.tunnel.sockets import BACKLOG
 from garboard.tunnel.switchboard import Times
 from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy
 from garboard.tunnel.web import cannot_listen
@@ -88,7 +89,7 @@ class Cluster:
         tls = Listening(lambda _name: keys, [keys], policy).context
         place = (front.bind_address or None, front.port)
         loop = asyncio.get_running_loop()
-        server = await listening(loop.create_server(accept, *place, ssl=tls), f"port {front.port}")
+        server = await listening(loop.create_server(accept, *place, ssl=tls, backlog=BACKLOG), f"port {front.port}")
         self.server_port = int(server.sockets[0].getsockname()[1])
         return server
 
@@ -115,7 +116,8 @@ class Cluster:
             raise cannot_listen(str(path), FileExistsError(17, "File exists"))
         mask = os.umask(0o007)
         try:
-            return await listening(asyncio.get_running_loop().create_unix_server(accept, str(path)), str(path))
+            loop = asyncio.get_running_loop()
+            return await listening(loop.create_unix_server(accept, str(path), backlog=BACKLOG), str(path))
         finally:
             os.umask(mask)
 

@@ -21,6 +21,7 @@ from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import Proxy
 from garboard.tunnel.server.status import ServerTracer, server_document
 from garboard.tunnel.server.tenants import canonical_name
+from garboard.tunnel.sockets import BACKLOG
 from garboard.tunnel.tls import ListenerKeys, Listening
 from garboard.tunnel.web import OK, Page, PageMaker, Question, json_page, serve_pages
 
@@ -66,7 +67,7 @@ class ProxyServer:
         options, loop = self._options, asyncio.get_running_loop()
         place = (options.agent_bind_address or None, options.agent_port)
         agents = await listening(
-            loop.create_server(self.agents.accept, *place, ssl=self._tls.context), f"port {place[1]}"
+            loop.create_server(self.agents.accept, *place, ssl=self._tls.context, backlog=BACKLOG), f"port {place[1]}"
         )
         self._listeners.append(agents)
         self.agent_port = int(agents.sockets[0].getsockname()[1])
