@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from garboard.documents import Json
-from garboard.engine.before import Before, Eyes, observe
-from garboard.engine.plan import Plan, Step
+from garboard.engine.action import Action
+from garboard.engine.before import Before, Eyes, observe, temporaries
+from garboard.engine.plan import Plan, Step, written_by
 from garboard.engine.runs import NO_PROGRESS, Progress, RunHeader, RunState, RunStore, header_entry
 from garboard.engine.show import plan_as_json
 from garboard.engine.storing import PlanCodec
@@ -40,9 +41,16 @@ class Journal:
         """Note what the step is about to change; when this returns, a power cut cannot take that away."""
         line: dict[str, Json] = {"type": "begin", "index": index}
         if index not in self.progress.begun:
-            before = observe(step.action, self.eyes, self.store.keep) if self.keeps_before else Before()
+            before = self._observe(step.action)
             line["before"] = {name: self.codec.encode(value) for name, value in before.facts().items()}
         self._add(line, is_lasting=True)
+
+    def _observe(self, action: Action) -> Before:
+        if self.keeps_before:
+            return observe(action, self.eyes, self.store.keep)
+        # What looks like a killed write and was there before is somebody else's, also when the step is taken up again.
+        beside = (temporaries(path, self.eyes.files) for path in written_by(action))
+        return Before(temporaries=tuple(name for names in beside for name in names))
 
     def learned(self, index: int, facts: Mapping[str, str]) -> None:
         self._add({"type": "learned", "index": index, "facts": {**facts}})
