@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from posixpath import basename
 
 from garboard.documents import Json
-from garboard.engine import AwaitGate, PatchObject, PutObject, Step
+from garboard.engine import AwaitGate, PatchObject, Step
 from garboard.errors import BadDocument
 from garboard.manifests.kubelet import PATCH_TARGET as KUBELET_TARGET
-from garboard.manifests.objects import KUBE_SYSTEM, NODES_GROUP, ClusterObject, config_map, group, readable_by
+from garboard.manifests.objects import KUBE_SYSTEM, NODES_GROUP, config_map, group, readable_by
 from garboard.model.node import Timeouts
 from garboard.phases.patching import NodePatches
+from garboard.phases.putting import put
 from garboard.phases.waiting import NodeRegistered
 
 RECORD, ROLE = "garboard-patches", "garboard:patches"
@@ -85,8 +86,8 @@ def record_on_control_plane(node_name: str, patches: NodePatches) -> Iterator[St
     if content is None:
         return
     data = {f"{_SET}{content.digest}": content.packed(), f"{_NODE}{node_name}": content.digest}
-    yield _put(config_map(RECORD, KUBE_SYSTEM, data))
-    yield from map(_put, readable_by(ROLE, KUBE_SYSTEM, RECORD, (group(NODES_GROUP),)))
+    yield Step(put(config_map(RECORD, KUBE_SYSTEM, data), keeps_other_data=True), _CAUSE)
+    yield from (Step(put(each), _CAUSE) for each in readable_by(ROLE, KUBE_SYSTEM, RECORD, (group(NODES_GROUP),)))
 
 
 def record_on_worker(node_name: str, patches: NodePatches, timeouts: Timeouts) -> Iterator[Step]:
@@ -104,15 +105,3 @@ def record_on_worker(node_name: str, patches: NodePatches, timeouts: Timeouts) -
         api_version="v1", kind="Node", name=node_name, content={"metadata": {"annotations": annotations}}
     )
     yield Step(patch, _CAUSE)
-
-
-def _put(each: ClusterObject) -> Step:
-    action = PutObject(
-        api_version=each.api_version,
-        kind=each.kind,
-        name=each.name,
-        namespace=each.namespace,
-        content=each.content,
-        keeps_other_data=each.kind == "ConfigMap",
-    )
-    return Step(action, _CAUSE)

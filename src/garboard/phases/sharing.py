@@ -6,13 +6,13 @@ import string
 from collections.abc import Iterator
 from datetime import datetime
 
-from garboard.engine import Filling, PutObject, Step
-from garboard.manifests import ClusterObject
+from garboard.engine import Filling, Step
 from garboard.manifests.bootstrap_token import token_secret
 from garboard.manifests.uploaded import certificates_token, kubeadm_certs_rbac, kubeadm_certs_secret
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import ExternalEtcd
 from garboard.model.go_paths import join_path
+from garboard.phases.putting import put
 from garboard.pki.transfer import ExternalEtcdFiles, parse_certificate_key, shared_files
 
 _LETTERS = string.digits + string.ascii_lowercase
@@ -23,12 +23,12 @@ def share_certificates(cluster: ClusterConfiguration, certificate_key: str, now:
     """Plan the Secret with every shared file as it will be by then, sealed with the key, and who may read it."""
     key = parse_certificate_key(certificate_key)
     owner = token_secret(certificates_token(_token_of(key)), now)
-    yield _put(owner)
+    yield Step(put(owner), _CAUSE)
     fillings = tuple(_fillings(cluster, key))
     secret = kubeadm_certs_secret({}, owner, "")
     secret.content["data"] = {each.placeholder.strip("<>").rpartition(" ")[2]: each.placeholder for each in fillings}
-    yield _put(secret, fillings)
-    yield from map(_put, kubeadm_certs_rbac())
+    yield Step(put(secret, fillings=fillings), _CAUSE)
+    yield from (Step(put(each), _CAUSE) for each in kubeadm_certs_rbac())
 
 
 def _fillings(cluster: ClusterConfiguration, key: bytes) -> Iterator[Filling]:
@@ -46,16 +46,3 @@ def _token_of(key: bytes) -> str:
     drawn = hmac.digest(key, b"the token of kubeadm-certs", hashlib.sha256)
     letters = "".join(_LETTERS[byte % len(_LETTERS)] for byte in drawn)
     return f"{letters[:6]}.{letters[6:22]}"
-
-
-def _put(each: ClusterObject, fillings: tuple[Filling, ...] = ()) -> Step:
-    action = PutObject(
-        api_version=each.api_version,
-        kind=each.kind,
-        name=each.name,
-        namespace=each.namespace,
-        content=each.content,
-        is_secret=each.kind == "Secret",
-        fillings=fillings,
-    )
-    return Step(action, _CAUSE)

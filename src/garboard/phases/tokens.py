@@ -13,6 +13,7 @@ from garboard.manifests.bootstrap_token import token_secret
 from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.model.lifecycle import BootstrapToken
 from garboard.model.names import is_bootstrap_token
+from garboard.phases.putting import put
 
 SECRET_TYPE = "bootstrap.kubernetes.io/token"
 SELECTOR = f"type={SECRET_TYPE}"
@@ -53,15 +54,7 @@ def secret_name(token_id: str) -> str:
 
 def token_action(token: BootstrapToken, now: datetime) -> PutObject:
     """Return what puts a token into the cluster."""
-    secret = token_secret(token, now)
-    return PutObject(
-        api_version=secret.api_version,
-        kind=secret.kind,
-        namespace=secret.namespace,
-        name=secret.name,
-        content=secret.content,
-        is_secret=True,
-    )
+    return put(token_secret(token, now))
 
 
 def token_id_of(text: str) -> str:

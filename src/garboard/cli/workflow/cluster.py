@@ -11,6 +11,7 @@ from garboard.errors import NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.manifests.uploaded import CLUSTER_ADMINS, cluster_admins_binding
 from garboard.phases.init.context import ADMIN_CONF
+from garboard.phases.putting import put
 
 if TYPE_CHECKING:
     from garboard.kube import KubeClient
@@ -92,10 +93,7 @@ class NodeCluster:
     def _ensure_admin(self, client: "KubeClient") -> None:
         from garboard.kube import Forbidden, ObjectExists
 
-        binding = cluster_admins_binding()
-        action = PutObject(
-            api_version=binding.api_version, kind=binding.kind, name=binding.name, content=binding.content
-        )
+        action = put(cluster_admins_binding())
         with suppress(ObjectExists):
             try:
                 client.create(action)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from garboard.config import cluster_text
 from garboard.documents import Json
-from garboard.engine import Filling, Note, PutObject, Step
+from garboard.engine import Filling, Note, Step
 from garboard.manifests import ClusterObject
 from garboard.manifests.bootstrap_token import bootstrap_rbac, cluster_info_objects, token_secret
 from garboard.manifests.coredns import coredns_objects
@@ -15,6 +15,7 @@ from garboard.manifests.uploaded import KUBEADM_CONFIG, as_uploaded, kubeadm_con
 from garboard.phases.init.context import InitContext
 from garboard.phases.init.dns import decide_dns, observe_dns
 from garboard.phases.patching import PatchRun
+from garboard.phases.putting import put
 from garboard.pki.issue import certificate_pem
 from garboard.pki.kubeconfig import read_kubeconfig
 
@@ -23,17 +24,8 @@ _CA_PLACEHOLDER = "<base64 of certificate ca>"
 
 def _puts(objects: Iterable[ClusterObject], cause: str, fillings: tuple[Filling, ...] = ()) -> Iterator[Step]:
     for each in objects:
-        action = PutObject(
-            api_version=each.api_version,
-            kind=each.kind,
-            name=each.name,
-            namespace=each.namespace,
-            content=each.content,
-            is_secret=each.kind == "Secret",
-            fillings=fillings,
-            keeps_other_data=(each.kind, each.name) == ("ConfigMap", KUBEADM_CONFIG),
-        )
-        yield Step(action, cause)
+        is_kubeadm_config = (each.kind, each.name) == ("ConfigMap", KUBEADM_CONFIG)
+        yield Step(put(each, fillings=fillings, keeps_other_data=is_kubeadm_config), cause)
 
 
 def plan_kubeadm_config(context: InitContext) -> Iterator[Step | Note]:
