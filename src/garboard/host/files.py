@@ -111,11 +111,16 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
         with contextlib.suppress(FileNotFoundError):
             Path(temporary).unlink()
         raise
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    sync_folder(target.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make what was renamed, made or removed in a folder last; the path is taken as it is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def _keep_owner(descriptor: int, target: Path) -> None:

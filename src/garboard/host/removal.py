@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from garboard.errors import GarboardError
+from garboard.host.files import sync_folder
 from garboard.host.root import at
 
 _MOUNTINFO = Path("/proc/self/mountinfo")
@@ -21,7 +22,7 @@ def remove_file(path: str | Path) -> None:
     target = at(path, follows_last=False)
     try:
         target.unlink(missing_ok=True)
-        _sync(target.parent)
+        sync_folder(target.parent)
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
@@ -34,7 +35,7 @@ def remove_empty_folder(path: str | Path) -> None:
     try:
         if target.is_dir() and not target.is_symlink() and not any(target.iterdir()):
             target.rmdir()
-            _sync(target.parent)
+            sync_folder(target.parent)
     except (OSError, ValueError) as error:
         raise _refused("remove", target, error) from error
 
@@ -45,7 +46,7 @@ def empty_folder(path: str | Path) -> None:
     try:
         if root.is_dir():
             _empty(root.resolve(), frozenset(mounts_below(path)))
-            _sync(root)
+            sync_folder(root)
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
@@ -89,14 +90,6 @@ def unmount_below(path: str | Path, flags: Iterable[str] = ()) -> None:
         failure = ctypes.get_errno()
         if failure not in (errno.EINVAL, errno.ENOENT):  # it has gone by itself, with a mount that it was in
             raise _refused("unmount", Path(point), OSError(failure, os.strerror(failure)))
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _refused(verb: str, path: Path, error: Exception) -> GarboardError:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from garboard.errors import GarboardError
-from garboard.host.files import make_folder, read_file, write_file
+from garboard.host.files import make_folder, read_file, sync_folder, write_file
 from garboard.host.root import at
 
 STATE_DIR = Path("/var/lib/garboard")
@@ -45,8 +45,8 @@ class RunFolder:
         is_new = not path.exists()
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _FILE_MODE)
         if is_new:
-            _sync_folder(path.parent)
-            _sync_folder(path.parent.parent)
+            sync_folder(path.parent)
+            sync_folder(path.parent.parent)
         else:
             os.ftruncate(file, path.read_bytes().rfind(b"\n") + 1)
         return file
@@ -134,14 +134,6 @@ class RunFolders:
 def _write_all(file: int, data: bytes) -> None:
     while data:
         data = data[os.write(file, data) :]
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
