@@ -110,7 +110,6 @@ def _settings(context: JoinContext) -> RunSettings:
         endpoint=node.cluster.control_plane_endpoint,
         certificates_dir=node.cluster.certificates_dir,
         etcd_data_dir=node.cluster.etcd.data_dir if isinstance(node.cluster.etcd, LocalEtcd) else "",
-        changes_members="yes",
     )
 
 

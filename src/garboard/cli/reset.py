@@ -122,8 +122,7 @@ def _settings(context: ResetContext, kubeconfig: str) -> RunSettings:
     return RunSettings(
         kubeconfig=kubeconfig,
         cri_socket=context.config.cri_socket,
-        certificates_dir=context.config.certificates_dir,
-        changes_members="yes" if context.local else "",
+        certificates_dir=context.config.certificates_dir if context.local else "",
         etcd_endpoints=",".join(context.other_client_urls),
     )
 

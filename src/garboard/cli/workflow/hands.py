@@ -27,9 +27,8 @@ class RunSettings:
     local_server: str = ""
     cri_socket: str = ""
     endpoint: str = ""  # the cluster's shared one, whose name evidence resolves
-    certificates_dir: str = ""
+    certificates_dir: str = ""  # of etcd's client; not empty if the run may change the members of etcd
     etcd_data_dir: str = ""
-    changes_members: str = ""  # not empty if the run may change the members of etcd
     etcd_endpoints: str = ""  # where etcd is, separated by commas; empty to ask the cluster
 
     def texts(self) -> dict[str, str]:
@@ -75,7 +74,7 @@ def crew_for(
     with ExitStack() as stack:
         algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
         keys = keys or stack.enter_context(PooledKeys(algorithms))
-        membership = stack.enter_context(_membership(machine, settings, reached)) if settings.changes_members else None
+        membership = stack.enter_context(_membership(machine, settings, reached)) if settings.certificates_dir else None
         world = NodeWorld(machine, reached, settings.cri_socket)
         waits: Watcher = watcher(world, endpoint=settings.endpoint)
         hands = Hands(
