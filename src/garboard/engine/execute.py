@@ -22,6 +22,7 @@ from garboard.engine.action import (
     Issue,
     MakeFolder,
     MemberAction,
+    ObjectAction,
     PatchObject,
     PromoteMember,
     PullImage,
@@ -30,8 +31,10 @@ from garboard.engine.action import (
     RemoveFolder,
     RemoveMember,
     RemoveSandboxes,
+    RuntimeAction,
     TakeTurn,
     Tell,
+    TurnAction,
     Unmount,
     Unsupported,
     WriteFile,
@@ -176,46 +179,50 @@ class Executor:
             )
 
     def _do(self, index: int, step: Step, outcomes: Mapping[str, str]) -> Mapping[str, str]:
-        action, hands = step.action, self.hands
+        action = step.action
         match action:
             case Issue():
                 self._issue(index, action)
-            case PutObject():
-                assert hands.objects is not None
-                hands.objects.put(self._filled(action))
-            case PatchObject():
-                assert hands.objects is not None
-                hands.objects.patch(action)
-            case DeleteObject():
-                assert hands.objects is not None
-                self._delete(step.phase, action)
+            case PutObject() | PatchObject() | DeleteObject():
+                self._change_objects(step.phase, action)
             case ControlService():
                 self._control(step.phase, action)
             case AddMember() | PromoteMember() | RemoveMember():
                 return self._change_members(action)
-            case PullImage():
+            case PullImage() | RemoveSandboxes() | TakeTurn() | EndTurn() | AwaitGate() | Tell():
+                self._ask(action)
+            case Unsupported():
+                raise AssertionError("refused before the first step")
+            case _:
+                self._change_files(action, outcomes)
+        return {}
+
+    def _ask(self, action: RuntimeAction | TurnAction | AwaitGate | Tell) -> None:
+        hands = self.hands
+        match action:
+            case PullImage() | RemoveSandboxes():
                 assert hands.runtime is not None
-                hands.runtime.pull(action)
-            case RemoveSandboxes():
-                assert hands.runtime is not None
-                hands.runtime.remove_sandboxes()
-            case TakeTurn():
+                hands.runtime.pull(action) if isinstance(action, PullImage) else hands.runtime.remove_sandboxes()
+            case TakeTurn() | EndTurn():
                 assert hands.turns is not None
-                hands.turns.take(action)
-            case EndTurn():
-                assert hands.turns is not None
-                hands.turns.end(action)
+                hands.turns.take(action) if isinstance(action, TakeTurn) else hands.turns.end(action)
             case AwaitGate():
                 assert hands.watcher is not None
                 hands.watcher.wait(action.gate)
             case Tell():
                 assert hands.narrator is not None
                 hands.narrator.tell(action)
-            case Unsupported():
-                raise AssertionError("refused before the first step")
-            case _:
-                self._change_files(action, outcomes)
-        return {}
+
+    def _change_objects(self, phase: str, action: ObjectAction) -> None:
+        objects = self.hands.objects
+        assert objects is not None
+        match action:
+            case PutObject():
+                objects.put(self._filled(action))
+            case PatchObject():
+                objects.patch(action)
+            case DeleteObject():
+                self._delete(phase, action)
 
     def _change_files(self, action: FileAction, outcomes: Mapping[str, str]) -> None:
         files = self.hands.files

@@ -13,8 +13,11 @@ from garboard.engine.action import (
     DeleteObject,
     EmptyFolder,
     EndTurn,
+    FileAction,
     Issue,
     MakeFolder,
+    MemberAction,
+    ObjectAction,
     PatchObject,
     PromoteMember,
     PullImage,
@@ -33,15 +36,27 @@ from garboard.engine.plan import Plan, Step
 
 _INDENT = "    "
 _KINDS: dict[type[Action], str] = {
+    MakeFolder: "make-folder",
+    WriteFile: "write-file",
     RemoveFile: "remove-file",
     RemoveFolder: "remove-folder",
     EmptyFolder: "empty-folder",
+    Unmount: "unmount",
+    ChangeOwner: "change-owner",
+    Issue: "issue",
+    PutObject: "put-object",
     PatchObject: "patch-object",
     DeleteObject: "delete-object",
+    PullImage: "pull-image",
+    RemoveSandboxes: "remove-sandboxes",
+    AddMember: "add-member",
     PromoteMember: "promote-member",
     RemoveMember: "remove-member",
     TakeTurn: "take-turn",
     EndTurn: "end-turn",
+    AwaitGate: "wait",
+    Tell: "tell",
+    Unsupported: "unsupported",
 }
 
 
@@ -57,77 +72,81 @@ def plan_as_json(plan: Plan) -> Json:
 
 
 def _action_document(action: Action) -> dict[str, Json]:
+    return {"type": _kind(action), **_members(action)}
+
+
+def _kind(action: Action) -> str:
+    """Return the word for an action; of a service, the verb is part of it."""
+    return f"{action.verb}-service" if isinstance(action, ControlService) else _KINDS[type(action)]
+
+
+def _members(action: Action) -> dict[str, Json]:
+    """Return what an action is about, as a document."""
     match action:
-        case MakeFolder():
-            return {"type": "make-folder", "path": action.path, "mode": _mode(action.mode)}
-        case WriteFile():
-            content = _content(action.content, is_secret=action.is_secret)
-            return {"type": "write-file", "path": action.path, "mode": _mode(action.mode), **content}
-        case ChangeOwner():
-            mode: dict[str, Json] = {} if action.mode is None else {"mode": _mode(action.mode)}
-            return {"type": "change-owner", "path": action.path, "uid": action.uid, "gid": action.gid, **mode}
+        case MakeFolder() | WriteFile() | RemoveFile() | RemoveFolder() | EmptyFolder() | Unmount() | ChangeOwner():
+            return {"path": action.path, **_of_file(action)}
+        case PutObject() | PatchObject() | DeleteObject():
+            place: dict[str, Json] = {"apiVersion": action.api_version, "kind": action.kind}
+            return {**place, "namespace": action.namespace, "name": action.name, **_of_object(action)}
+        case AddMember() | PromoteMember() | RemoveMember():
+            return _of_member(action)
+        case TakeTurn() | EndTurn():
+            return {"namespace": action.namespace, "name": action.name, "holder": action.holder}
         case Issue():
-            files: list[Json] = [
-                {"path": file.path, "mode": _mode(file.mode), "placeholder": file.holds} for file in action.files
-            ]
-            return {"type": "issue", "name": action.name, "files": files, "request": action.request.describe()}
-        case PutObject():
-            return {
-                "type": "put-object",
-                "apiVersion": action.api_version,
-                "kind": action.kind,
-                "namespace": action.namespace,
-                "name": action.name,
-                **_object_content(action),
-            }
-        case PatchObject() | DeleteObject():
-            return _change_document(action)
+            return _of_issue(action)
         case ControlService():
-            return {"type": f"{action.verb}-service", "service": action.service, **_traces(action)}
-        case Unmount():
-            flags: dict[str, Json] = {"flags": [*action.flags]} if action.flags else {}
-            return {"type": "unmount", "path": action.path, **flags}
-        case RemoveFile() | RemoveFolder() | EmptyFolder():
-            return {"type": _KINDS[type(action)], "path": action.path}
+            return {"service": action.service, **_traces(action)}
         case PullImage():
             beside: dict[str, Json] = {"beside": [*action.beside]} if action.beside else {}
-            return {"type": "pull-image", "image": action.image, **beside, "always": action.is_always}
-        case AddMember():
-            return {
-                "type": "add-member",
-                "name": action.name,
-                "peerURL": action.peer_url,
-                "placeholder": action.outcome,
-            }
-        case PromoteMember() | RemoveMember():
-            return {"type": _KINDS[type(action)], "peerURL": action.peer_url}
-        case TakeTurn() | EndTurn():
-            place = {"namespace": action.namespace, "name": action.name, "holder": action.holder}
-            return {"type": _KINDS[type(action)], **place}
+            return {"image": action.image, **beside, "always": action.is_always}
         case AwaitGate():
             gate = action.gate
-            return {"type": "wait", "for": gate.name, "timeoutSeconds": gate.timeout_s, "looksAt": gate.describe()}
+            return {"for": gate.name, "timeoutSeconds": gate.timeout_s, "looksAt": gate.describe()}
         case RemoveSandboxes():
-            return {"type": "remove-sandboxes"}
+            return {}
         case Tell():
-            return {"type": "tell", "about": action.about}
+            return {"about": action.about}
         case Unsupported():
-            return {"type": "unsupported", "what": action.what}
+            return {"what": action.what}
 
 
-def _change_document(action: PatchObject | DeleteObject) -> dict[str, Json]:
-    patch: dict[str, Json] = {}
-    if isinstance(action, PatchObject):
-        united: list[Json] = ["/".join(path) for path in action.united]
-        patch = {"patch": action.content, **({"united": united} if united else {})}
-    return {
-        "type": _KINDS[type(action)],
-        "apiVersion": action.api_version,
-        "kind": action.kind,
-        "namespace": action.namespace,
-        "name": action.name,
-        **patch,
-    }
+def _of_file(action: FileAction) -> dict[str, Json]:
+    match action:
+        case MakeFolder():
+            return {"mode": _mode(action.mode)}
+        case WriteFile():
+            return {"mode": _mode(action.mode), **_content(action.content, is_secret=action.is_secret)}
+        case ChangeOwner():
+            mode: dict[str, Json] = {} if action.mode is None else {"mode": _mode(action.mode)}
+            return {"uid": action.uid, "gid": action.gid, **mode}
+        case Unmount() if action.flags:
+            return {"flags": [*action.flags]}
+        case _:
+            return {}
+
+
+def _of_object(action: ObjectAction) -> dict[str, Json]:
+    match action:
+        case PutObject():
+            return _object_content(action)
+        case PatchObject():
+            united: list[Json] = ["/".join(path) for path in action.united]
+            return {"patch": action.content, **({"united": united} if united else {})}
+        case DeleteObject():
+            return {}
+
+
+def _of_member(action: MemberAction) -> dict[str, Json]:
+    if isinstance(action, AddMember):
+        return {"name": action.name, "peerURL": action.peer_url, "placeholder": action.outcome}
+    return {"peerURL": action.peer_url}
+
+
+def _of_issue(action: Issue) -> dict[str, Json]:
+    files: list[Json] = [
+        {"path": file.path, "mode": _mode(file.mode), "placeholder": file.holds} for file in action.files
+    ]
+    return {"name": action.name, "files": files, "request": action.request.describe()}
 
 
 def _traces(action: ControlService) -> dict[str, Json]:
@@ -153,6 +172,38 @@ def _object_content(action: PutObject) -> dict[str, Json]:
 def step_title(step: Step) -> str:
     """Say in one line what a step does."""
     action = step.action
+    verb = _kind(action).partition("-")[0]
+    match action:
+        case PutObject() | PatchObject() | DeleteObject():
+            place = f"{action.namespace}/{action.name}" if action.namespace else action.name
+            return f"{verb} {action.kind} {place}"
+        case PromoteMember() | RemoveMember():
+            return f"{verb} etcd member {action.peer_url}"
+        case AddMember():
+            return f"add etcd member {action.name} as a learner ({action.peer_url})"
+        case TakeTurn():
+            return f"take a turn with Lease {action.namespace}/{action.name}"
+        case EndTurn():
+            return f"pass Lease {action.namespace}/{action.name} on"
+        case AwaitGate():
+            return f"wait for {action.gate.name} (at most {action.gate.timeout_s:.0f} s)"
+        case Issue():
+            return f"issue {action.name}"
+        case ControlService():
+            return f"{verb} service {action.service}"
+        case PullImage():
+            return f"pull {', '.join((action.image, *action.beside))}"
+        case RemoveSandboxes():
+            return "remove pod sandboxes"
+        case Tell():
+            return f"show {action.about}"
+        case Unsupported():
+            return f"not built yet: {action.what}"
+        case _:
+            return _file_title(action, verb)
+
+
+def _file_title(action: FileAction, verb: str) -> str:
     match action:
         case MakeFolder():
             return f"make folder {action.path} ({_mode(action.mode)})"
@@ -161,36 +212,10 @@ def step_title(step: Step) -> str:
         case ChangeOwner():
             mode = "" if action.mode is None else f" ({_mode(action.mode)})"
             return f"give {action.path} to {action.uid}:{action.gid}{mode}"
-        case Issue():
-            return f"issue {action.name}"
-        case PutObject() | PatchObject() | DeleteObject():
-            place = f"{action.namespace}/{action.name}" if action.namespace else action.name
-            verb = "put" if isinstance(action, PutObject) else _KINDS[type(action)].partition("-")[0]
-            return f"{verb} {action.kind} {place}"
-        case ControlService():
-            return f"{action.verb} service {action.service}"
         case Unmount():
             return f"unmount what is below {action.path}"
-        case RemoveFile() | RemoveFolder() | EmptyFolder():
-            return f"{_KINDS[type(action)].partition('-')[0]} {action.path}"
-        case PullImage():
-            return f"pull {', '.join((action.image, *action.beside))}"
-        case AddMember():
-            return f"add etcd member {action.name} as a learner ({action.peer_url})"
-        case PromoteMember() | RemoveMember():
-            return f"{_KINDS[type(action)].partition('-')[0]} etcd member {action.peer_url}"
-        case TakeTurn():
-            return f"take a turn with Lease {action.namespace}/{action.name}"
-        case EndTurn():
-            return f"pass Lease {action.namespace}/{action.name} on"
-        case AwaitGate():
-            return f"wait for {action.gate.name} (at most {action.gate.timeout_s:.0f} s)"
-        case RemoveSandboxes():
-            return "remove pod sandboxes"
-        case Tell():
-            return f"show {action.about}"
-        case Unsupported():
-            return f"not built yet: {action.what}"
+        case _:
+            return f"{verb} {action.path}"
 
 
 def plan_as_text(plan: Plan) -> str:
