@@ -74,7 +74,7 @@ class Scene:
         done = self.lab.exec(self.node, *self.garboard, "undo", check=False)
         if done.returncode:
             problems.append(f"undo ended with {done.returncode}: {done.stderr[-800:]}")
-        return LiveOutcome(self.name, _told(point), phase, "undo", problems + _changed(before, self._seen()))
+        return LiveOutcome(self.name, told(point), phase, "undo", problems + _changed(before, self._seen()))
 
     def after_resume(self, point: KillPoint, phase: str) -> LiveOutcome:
         """Kill the run, resume it, and say what is missing; then the node is reset for the next one."""
@@ -87,7 +87,7 @@ class Scene:
         problems += [f"{path} was made again" for path, found in finished.items() if after.get(path) != found]
         problems += self._missing()
         self._clear()
-        return LiveOutcome(self.name, _told(point), phase, "resume", problems)
+        return LiveOutcome(self.name, told(point), phase, "resume", problems)
 
     def _kill(self, point: KillPoint) -> list[str]:
         done = self.lab.exec(self.node, *point.of(self.garboard), *self.words, check=False)
@@ -159,5 +159,6 @@ def _changed(before: str, after: str) -> list[str]:
     return [f"- {line}" for line in sorted(old - new)] + [f"+ {line}" for line in sorted(new - old)]
 
 
-def _told(point: KillPoint) -> str:
+def told(point: KillPoint) -> str:
+    """Name a point by its step and whether the step had begun or was done."""
     return f"{point.index} {'begun' if point.moment == 'begin' else 'done'}"
