@@ -14,13 +14,23 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, TypeAlias, get_args
 
 from garboard.documents import Json
-from garboard.engine.action import Action, Filling, IssuedFile, Outcome
+from garboard.engine.action import Action, Ending, Filling, IssuedFile, Outcome
 from garboard.engine.before import BEFORE_TYPES
 from garboard.engine.plan import Note, Plan, Step
 from garboard.errors import BadDocument
 
 _TAG = "$"  # the key that says of which type a mapping is
-_OWN_TYPES: tuple[type, ...] = (Plan, Step, Note, Outcome, IssuedFile, Filling, *BEFORE_TYPES, *get_args(Action))
+_OWN_TYPES: tuple[type, ...] = (
+    Plan,
+    Step,
+    Note,
+    Outcome,
+    IssuedFile,
+    Filling,
+    Ending,
+    *BEFORE_TYPES,
+    *get_args(Action),
+)
 
 
 @dataclass(frozen=True, slots=True)
