@@ -70,6 +70,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class DamagedRun:
+    """A run on disk whose journal cannot be read."""
+
+    folder: RunFolder
+    error: GarboardError
+
+
+@dataclass(frozen=True, slots=True)
 class Transactions:
     """The runs of this node."""
 
@@ -78,20 +86,35 @@ class Transactions:
     codec: PlanCodec = field(default_factory=plan_codec)
 
     def all(self) -> tuple[Run, ...]:
-        found = ((folder, read_run(folder.lines(), self.codec)) for folder in self.folders.all())
-        return tuple(Run(folder, record) for folder, record in found if record is not None)
+        """Return the runs whose journals can be read."""
+        return tuple(each for each in self._found() if isinstance(each, Run))
+
+    def damaged(self) -> tuple[DamagedRun, ...]:
+        """Return the runs of which nobody knows what they did."""
+        return tuple(each for each in self._found() if isinstance(each, DamagedRun))
+
+    def _found(self) -> Iterator[Run | DamagedRun]:
+        for folder in self.folders.all():
+            try:
+                record = read_run(folder.lines(), self.codec)
+            except GarboardError as error:
+                yield DamagedRun(folder, error)
+            else:
+                if record is not None:
+                    yield Run(folder, record)
 
     def open_runs(self) -> tuple[Run, ...]:
         return tuple(each for each in self.all() if each.record.is_open)
 
     def refuse_open_or_busy(self) -> None:
         """Refuse to plan anything while an earlier run is open, or at work: then it is named."""
-        if self.open_runs():
+        if self.open_runs() or self.damaged():
             with self.folders.lock("garboard", wait_s=_WAIT_BEFORE_PLANNING_S):
                 self.refuse_open()
 
     def refuse_open(self) -> None:
         """Refuse to begin anything while an earlier run is neither finished nor undone."""
+        self._refuse_damaged()
         for each in self.open_runs():
             header, done = each.record.header, len(each.record.progress.finished)
             raise NotReady(
@@ -99,6 +122,14 @@ class Transactions:
                 hint="garboard resume carries it to its end"
                 + (", garboard undo takes it back" if each.record.is_undoable else ""),
                 error_class="run-open",
+            )
+
+    def _refuse_damaged(self) -> None:
+        for each in self.damaged():
+            raise NotReady(
+                f"the journal of run {each.folder.name} is damaged: {each.error.message}",
+                hint=each.error.hint,
+                error_class=each.error.error_class,
             )
 
     def carry_out(
@@ -133,6 +164,9 @@ class Transactions:
         """Close runs that there is nothing left of to resume or undo."""
         for each in self.open_runs():
             Journal(each.folder, self.codec, Eyes(files=self.machine)).close("reset")
+        for damaged in self.damaged():
+            tell(f"[reset] the damaged journal of run {damaged.folder.name} is removed")
+            damaged.folder.remove()
 
     def resume(self, options: RunOptions) -> str:
         """Carry the open run to its end, and return its name."""
@@ -169,11 +203,12 @@ class Transactions:
 
     def _the_open_one(self) -> Run:
         found = self.open_runs()
+        # A reset may begin on top of anything; else, while a run is being undone, it is the undo that goes on.
+        if found and found[-1].record.header.command == RESET:
+            return found[-1]
+        self._refuse_damaged()
         if not found:
             raise NotReady("no run is open on this node", hint="garboard init or join begins one", error_class="no-run")
-        # A reset may begin on top of anything; else, while a run is being undone, it is the undo that goes on.
-        if found[-1].record.header.command == RESET:
-            return found[-1]
         return next((each for each in found if each.record.header.undoes), found[-1])
 
     def _continue(self, run: Run, options: RunOptions) -> None:
@@ -276,8 +311,9 @@ class Transactions:
 
     def _tidy(self) -> None:
         """Remove what closed runs kept if they were killed while they closed, the oldest, and those without a plan."""
+        told = {each.folder.name for each in self._found()}
         for folder in self.folders.all():
-            if read_run(folder.lines(), self.codec) is None:
+            if folder.name not in told:
                 folder.remove()
         closed = [each for each in self.all() if not each.record.is_open]
         for each in closed:
