@@ -54,7 +54,7 @@ def plan_undo(
 ) -> Plan:
     """Plan back to where the run began; what is as it was already gets no step."""
     _refuse(plan, record)
-    done = [Done(plan.steps[index], before) for index, before in sorted(record.progress.begun.items())]
+    done = _begun(plan, record)
     node = next((each.step.node for each in done), "")
     objects = () if record.header.cluster == "made" else tuple(restore_objects(_pairs(done), eyes, kept))
     is_local = record.header.cluster == "local"
@@ -72,6 +72,15 @@ def plan_undo(
     chosen = [(phase, actions) for phase, actions in parts if phase in (FILES, SERVICES) or not keeps_objects]
     steps = tuple(Step(action, cause, phase, node) for phase, actions in chosen for action in actions)
     return Plan(steps, tuple(_notes(done)))
+
+
+def added_members(plan: Plan, record: RunRecord) -> tuple[str, ...]:
+    """Return the peer URLs of the members that the run may have added, and that its undoing removes."""
+    return tuple(_added(_begun(plan, record)))
+
+
+def _begun(plan: Plan, record: RunRecord) -> list[Done]:
+    return [Done(plan.steps[index], before) for index, before in sorted(record.progress.begun.items())]
 
 
 def _pairs(done: Iterable[Done]) -> list[tuple[Action, Before]]:

@@ -1,6 +1,6 @@
 """Who carries out a plan on this machine, and who looks before; the same for a run, its resumption and its undoing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -48,6 +48,13 @@ class Crew:
     eyes: Eyes
     cluster: NodeCluster
     world: NodeWorld
+    membership: NodeMembership | None = None
+
+    def require_majority(self, peer_urls: Iterable[str]) -> None:
+        """Refuse to take members away while etcd cannot decide that."""
+        for each in peer_urls:
+            assert self.membership is not None, "who added members can remove them"
+            self.membership.require_majority(each)
 
     def check(self, plan: Plan) -> None:
         """Refuse a kubeconfig that cannot be used, if neither a step of the plan nor the kubelet meanwhile makes it."""
@@ -90,7 +97,7 @@ def crew_for(
             sealer=FileSealer(),
         )
         eyes = Eyes(files=machine, services=machine.manager, objects=reached, members=membership)
-        yield Crew(hands, eyes, reached, world)
+        yield Crew(hands, eyes, reached, world, membership)
 
 
 def _membership(

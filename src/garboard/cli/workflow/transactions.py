@@ -22,9 +22,11 @@ from garboard.engine import (
     Plan,
     PlanCodec,
     Progress,
+    RemoveMember,
     RunHeader,
     RunRecord,
     Step,
+    added_members,
     is_undoable,
     plan_undo,
     read_run,
@@ -218,6 +220,8 @@ class Transactions:
         settings = RunSettings.of_texts(header.settings)
         with crew_for(plan, self.machine, settings, header.started_at) as crew:
             Executor(crew.hands).refuse(plan)
+            if header.undoes:
+                crew.require_majority(_leaving(plan, progress))
             eyes = self._eyes(header, crew.eyes)
             journal = Journal(run.folder, self.codec, eyes, progress, keeps_before=run.record.is_undoable)
             self._perform(plan, journal, crew, replace(options, is_whole=header.is_whole), progress, header)
@@ -228,6 +232,9 @@ class Transactions:
         header = run.record.header
         settings = _settings_of_undo(header)
         with crew_for(Plan(), self.machine, settings, header.started_at) as crew:
+            # Without a majority of etcd the API server cannot even say what is there.
+            if not keeps_objects:
+                crew.require_majority(added_members(run.record.plan(run.folder, self.codec), run.record))
             plan = self._plan_undo(run, crew, keeps_objects=keeps_objects)
             own = replace(
                 header, settings=settings.texts(), command="undo", started_at=datetime.now(UTC), undoes=header.run
@@ -326,6 +333,13 @@ class Transactions:
         wait_s = 0.0 if options.is_whole else _WAIT_FOR_PHASE_S
         with self.folders.lock(f"garboard {options.command}", wait_s=wait_s):
             yield
+
+
+def _leaving(plan: Plan, progress: Progress) -> Iterator[str]:
+    """Yield the peer URLs of members that still have to be removed."""
+    for index, step in enumerate(plan.steps):
+        if isinstance(step.action, RemoveMember) and index not in progress.finished:
+            yield step.action.peer_url
 
 
 def can_journal() -> bool:
