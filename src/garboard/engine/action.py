@@ -53,9 +53,13 @@ class RemoveFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyFolder:
-    """All that is below a folder goes, and the folder itself stays; what is mounted there is not descended into."""
+    """All that is below a folder goes, and the folder itself stays; what is mounted there is not descended into.
+
+    What is in the folder by a name of `keeps` stays as well.
+    """
 
     path: str
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

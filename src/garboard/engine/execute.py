@@ -238,7 +238,7 @@ class Executor:
             case RemoveFolder():
                 files.remove_folder(action.path)
             case EmptyFolder():
-                files.empty_folder(action.path)
+                files.empty_folder(action.path, keeps=action.keeps)
             case Unmount():
                 files.unmount(action.path, flags=action.flags)
             case ChangeOwner():

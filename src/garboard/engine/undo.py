@@ -65,7 +65,7 @@ def plan_undo(
         # Not before the API server of this node is gone: without its member it hangs up on whoever is led to it.
         (MEMBERS, _end_turns(done)),
         (OBJECTS, () if is_local else objects),
-        (FILES, restore_files(_pairs(done), eyes.files, kept)),
+        (FILES, restore_files(_pairs(done), eyes.files, kept, is_filling=any(_active(done, eyes)))),
         (SERVICES, _start_services(done)),
     ]
     cause = f"run {record.header.run} is undone"
@@ -141,11 +141,16 @@ def _starts(done: list[Done]) -> Iterator[tuple[ControlService, Before]]:
             yield action, each.before
 
 
-def _stop_services(done: list[Done], eyes: Eyes) -> Iterator[Action]:
-    starts = dict.fromkeys(action.service for action, _ in _starts(done))
-    for service in starts:
+def _active(done: list[Done], eyes: Eyes) -> Iterator[str]:
+    """Yield the services that the run started and that are at work now."""
+    for service in dict.fromkeys(action.service for action, _ in _starts(done)):
         if eyes.services is not None and eyes.services.is_active(service):
-            yield ControlService(service=service, verb="stop", is_needed=False)
+            yield service
+
+
+def _stop_services(done: list[Done], eyes: Eyes) -> Iterator[Action]:
+    for service in _active(done, eyes):
+        yield ControlService(service=service, verb="stop", is_needed=False)
     fills = [folder for _, before in _starts(done) for folder in before.filled]
     if fills:
         yield RemoveSandboxes()
