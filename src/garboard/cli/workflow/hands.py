@@ -15,7 +15,7 @@ from garboard.engine import AwaitGate, Eyes, Hands, Issue, PatchObject, Plan, Pu
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.issuing import KeyRequest, PkiIssuer
-from garboard.phases.waiting import KubeletBootstrapped
+from garboard.phases.waiting import KubeletBootstrapped, gather_component
 from garboard.pki.keys import KeySource, PooledKeys
 
 
@@ -81,8 +81,8 @@ def crew_for(
     with ExitStack() as stack:
         algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
         keys = keys or stack.enter_context(PooledKeys(algorithms))
-        membership = stack.enter_context(_membership(machine, settings, reached)) if settings.certificates_dir else None
         world = NodeWorld(machine, reached, settings.cri_socket)
+        membership = stack.enter_context(_membership(settings, reached, world)) if settings.certificates_dir else None
         waits: Watcher = watcher(world, endpoint=settings.endpoint)
         hands = Hands(
             files=machine,
@@ -101,14 +101,16 @@ def crew_for(
 
 
 def _membership(
-    machine: NodeMachine, settings: RunSettings, cluster: NodeCluster
+    settings: RunSettings, cluster: NodeCluster, world: NodeWorld
 ) -> AbstractContextManager[NodeMembership]:
     place = EtcdPlace(
         certificates_dir=settings.certificates_dir,
         data_dir=settings.etcd_data_dir,
         endpoints=tuple(filter(None, settings.etcd_endpoints.split(","))),
     )
-    return NodeMembership(machine, place, cluster.connect_shared, tell).opened()
+    return NodeMembership(
+        world.machine, place, cluster.connect_shared, tell, lambda: gather_component("etcd", world)
+    ).opened()
 
 
 def _awaits_kubelet_conf(plan: Plan, path: str) -> bool:

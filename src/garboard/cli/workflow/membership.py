@@ -42,16 +42,23 @@ def client_url(peer_url: str) -> str:
 class NodeMembership:
     """Changes the members of etcd, and takes turns at that; connected when first needed, closed by `opened`.
 
-    `connect` leads to the API server of the cluster that is joined: the one of this node has no etcd yet.
+    `connect` leads to the API server of the cluster that is joined: the one of this node has no etcd yet. `evidence`
+    tells how the etcd of this node fares.
     """
 
     def __init__(
-        self, machine: NodeMachine, place: EtcdPlace, connect: "Callable[[], KubeClient]", report: Callable[[str], None]
+        self,
+        machine: NodeMachine,
+        place: EtcdPlace,
+        connect: "Callable[[], KubeClient]",
+        report: Callable[[str], None],
+        evidence: Callable[[], tuple[str, ...]],
     ) -> None:
         self.machine = machine
         self.place = place
         self.connect = connect
         self.report = report
+        self.evidence = evidence
 
     def take(self, action: TakeTurn) -> None:
         self._turns.take(action)
@@ -63,7 +70,15 @@ class NodeMembership:
         return self._members.add(action)
 
     def promote(self, action: PromoteMember) -> None:
-        self._members.promote(action)
+        from garboard.etcd import MembershipRefused
+
+        try:
+            self._members.promote(action)
+        except MembershipRefused as error:
+            lines = "".join(f"\n  {line}" for line in self.evidence())
+            raise MembershipRefused(
+                f"{error.message}{lines}", hint=error.hint, error_class=error.error_class
+            ) from error
 
     def remove(self, action: RemoveMember) -> None:
         self._members.remove(action)
