@@ -42,6 +42,9 @@ class AgentCounts:
         self.dial_failures.of("timeout" if failed.kind == "timed_out" else "unknown").value += 1
         log.info("endpoint.dial.failed address=%s error=%s", address, failed)
 
+    def dial_stopped(self, address: str, seconds: float) -> None:
+        pass
+
     def denied(self, address: str, error: str) -> None:
         log.info("endpoint.dial.denied address=%r error=%s", address, error)
 
