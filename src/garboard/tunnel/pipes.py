@@ -12,6 +12,8 @@ from garboard.tunnel.metrics import Count
 from garboard.tunnel.packets import data_header, encode_packet
 
 _UNBOUNDED: Final = 1 << 62
+# What a peer may leave unread of what belongs to no connection; one that reads nothing would let it grow for ever.
+MAX_UNREAD_MESSAGES: Final = 65_536
 LARGE_PAYLOAD: Final = 128 * 1024  # between our own ends
 
 
@@ -134,8 +136,10 @@ class PipeSender:
         if not self._urgent and call.has_room:
             call.send(message)
             self._link.poke()
-        else:
+        elif len(self._urgent) < MAX_UNREAD_MESSAGES:
             self._urgent.append(message)
+        else:
+            self._link.abort("the peer takes nothing of what it is told")
 
     def send(self, pipe: Pipe, chunks: tuple[Chunk, ...], size: int, cost: int, source: Source) -> None:
         """One message; `size` is what the source counts it as, `cost` what it takes of the pipe's credit."""

@@ -14,7 +14,7 @@ from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import Counter
 from garboard.tunnel.server.agent_stream import ServerIdentity, accept_agent, refuse_agent
 from garboard.tunnel.server.grpc_front import GrpcFront
-from garboard.tunnel.server.grpc_port import GrpcPort
+from garboard.tunnel.server.grpc_port import FRONT_STREAMS, GrpcPort
 from garboard.tunnel.server.http_front import HttpFront
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import Proxy
@@ -51,6 +51,7 @@ class Cluster:
             lambda link, call: GrpcFront(self.proxy, link, call),
             options.frontend_keepalive_s,
             self._front_objection,
+            streams=FRONT_STREAMS,
         )
         self.server_port = 0
         self._policy = options.tls

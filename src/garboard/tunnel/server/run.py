@@ -15,7 +15,7 @@ from garboard.tunnel.background import beside
 from garboard.tunnel.metrics import text_by_tenant
 from garboard.tunnel.server.agent_stream import ServerIdentity
 from garboard.tunnel.server.cluster import Cluster, listening
-from garboard.tunnel.server.grpc_port import GrpcPort
+from garboard.tunnel.server.grpc_port import AGENT_STREAMS, GrpcPort
 from garboard.tunnel.server.lease_keeper import LeaseKeeper
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import Proxy
@@ -41,7 +41,9 @@ class ProxyServer:
         self._by_name = {name: each for each in self.clusters for name in each.tenant.server_names}
         self._by_keys = {each.keys: each for each in self.clusters}
         self._tls = Listening(self._keys_for, self._by_keys, options.tls)
-        self.agents = GrpcPort("/AgentService/Connect", self._take_agent, options.keepalive_s, self._objection)
+        self.agents = GrpcPort(
+            "/AgentService/Connect", self._take_agent, options.keepalive_s, self._objection, streams=AGENT_STREAMS
+        )
         self.agent_port = self.health_port = self.admin_port = 0
         self._leases = LeaseKeeper(options.lease_book, options.server_id) if options.lease_book else None
         if self._leases is not None:
