@@ -59,7 +59,7 @@ class AgentStream(Channel):
 
     def ended(self, status: Status) -> None:
         if isinstance(self.entry, Proxy):
-            self.entry.errors.ended("from_agent", status)
+            self.count_errors(self.entry.errors, status)
         self._leave(status.message)
 
     def refuse(self, reason: str) -> None:
