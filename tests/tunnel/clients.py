@@ -60,6 +60,10 @@ class HttpTunnel:
         self._writer.write(data)
         await self._writer.drain()
 
+    def send_eof(self) -> None:
+        """Say that nothing more will be sent."""
+        self._writer.write_eof()
+
     async def read(self) -> bytes:
         """Some bytes; none at the end."""
         try:

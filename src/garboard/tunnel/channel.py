@@ -5,7 +5,7 @@ peer, or the entry, which has the peer dial. Ids tell them apart: agents count t
 servers in odd ones.
 """
 
-from garboard.rpc import Call
+from garboard.rpc import Call, Status
 from garboard.rpc.aio import AioLink
 from garboard.rpc.wire import BadWire
 from garboard.tunnel import packets
@@ -15,6 +15,7 @@ from garboard.tunnel.flow import Source
 from garboard.tunnel.metrics import Counter
 from garboard.tunnel.packets import Packet, counted_type_of, decode_packet, encode_packet, peek_data
 from garboard.tunnel.pipes import DataSink, Pipe, PipeSender
+from garboard.tunnel.stream_errors import StreamErrors
 from garboard.tunnel.tunnels import Backend
 
 OVERDRAWN = "more data on a connection than its credit allows"
@@ -63,6 +64,11 @@ class Channel:
         if consumed:
             self.call.consume(consumed_bytes, consumed)
             self.link.poke()
+
+    def count_errors(self, errors: StreamErrors, status: Status) -> None:
+        """The stream ended so: nothing more comes from the peer, and what waits does not reach it."""
+        errors.ended(self._from, status)
+        errors.not_sent(self._to, status, self.sender.waiting_types())
 
     # What exits and entries use.
 

@@ -22,6 +22,7 @@ class SocketEnd(asyncio.Protocol):
         self.outflow = Outflow(self, watch)
         self.bytes_read = 0
         self.bytes_written = 0
+        self.writes = 0
         self._under_way = 0
         self._is_reading = True
         self._is_full = False
@@ -38,9 +39,15 @@ class SocketEnd(asyncio.Protocol):
     def backlog(self) -> int:
         return self.transport.get_write_buffer_size() if self.transport is not None else 0
 
+    @property
+    def is_held_back(self) -> bool:
+        """Whether it is not read, since the tunnel takes no more for now."""
+        return not self._is_reading
+
     def push(self, chunk: Chunk) -> None:
         assert self.transport is not None
         self.bytes_written += len(chunk)
+        self.writes += 1
         self.transport.write(chunk)
 
     def give_up(self) -> None:
@@ -63,6 +70,7 @@ class SocketEnd(asyncio.Protocol):
             size = len(message)
             self.outflow.pushed += size - start
             self.bytes_written += size - start
+            self.writes += 1
             self.transport.write(memoryview(message)[start:])
             source.release(size)
 
