@@ -24,7 +24,7 @@ from garboard.tunnel.server.token_gate import Pace, TokenGate
 from garboard.tunnel.server.tokens import AgentRefused
 from garboard.tunnel.sockets import BACKLOG
 from garboard.tunnel.switchboard import Times
-from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy
+from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy, handshake
 from garboard.tunnel.web import cannot_listen
 
 DEFAULT_DIAL_S: Final = 30.0  # as long as an API server waits
@@ -96,7 +96,7 @@ class Cluster:
         place = (front.bind_address or None, front.port)
         loop = asyncio.get_running_loop()
         server = await listening(
-            loop.create_server(accept, *place, ssl=tls.context, backlog=BACKLOG), f"port {front.port}"
+            loop.create_server(accept, *place, backlog=BACKLOG, **handshake(tls)), f"port {front.port}"
         )
         self.server_port = int(server.sockets[0].getsockname()[1])
         return server

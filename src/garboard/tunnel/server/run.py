@@ -24,7 +24,7 @@ from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import PREFIX, Proxy
 from garboard.tunnel.server.status import ServerTracer, server_document
 from garboard.tunnel.sockets import BACKLOG
-from garboard.tunnel.tls import ListenerKeys
+from garboard.tunnel.tls import ListenerKeys, handshake
 from garboard.tunnel.web import OK, Page, PageMaker, Question, json_page, serve_pages
 
 FILES_EVERY_S: Final = 10.0
@@ -69,9 +69,9 @@ class ProxyServer:
     async def listen(self) -> None:
         options, loop = self._options, asyncio.get_running_loop()
         place = (options.agent_bind_address or None, options.agent_port)
-        tls = self._clusters.tls.context
+        tls = handshake(self._clusters.tls)
         self._listener = await listening(
-            loop.create_server(self.agents.accept, *place, ssl=tls, backlog=BACKLOG), f"port {place[1]}"
+            loop.create_server(self.agents.accept, *place, backlog=BACKLOG, **tls), f"port {place[1]}"
         )
         self.agent_port = int(self._listener.sockets[0].getsockname()[1])
         for cluster in self.clusters:
