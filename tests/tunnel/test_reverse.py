@@ -218,6 +218,38 @@ def _told(lines: list[str]) -> int:
     return sum(line.startswith("reverse.connection") for line in lines) + sum(summed)
 
 
+def test_denied_destination_never_sees_a_connection(certificates: Certificates, front: str) -> None:
+    """A hostile agent asks for it again and again, in every way it can be written; its neighbour's port is allowed."""
+
+    async def scenario() -> None:
+        came: list[object] = []
+
+        async def count(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.append(writer)
+            writer.close()
+
+        async with await asyncio.start_server(count, LOCAL, 0) as denied, echo_server() as address:
+            port = denied.sockets[0].getsockname()[1]
+            hosts = [
+                LOCAL, "localhost", "LOCALHOST.", "[::ffff:127.0.0.1]", "[::1]", "127.1", "0x7f000001", "2130706433",
+                "0177.0.0.1", "127.0.0.1.", "127.0.0.1%lo", "0.0.0.0", "[::]", "", f"{address}@127.0.0.1",
+            ]  # fmt: skip
+            spelt = [f"{host}:{port}" for host in hosts] + [f"{address}:{port}", f"{LOCAL}:0{port}", f"{LOCAL}:{port} "]
+            dials = [packets.DialRequest("tcp", text, number) for number, text in enumerate(spelt * 100)]
+            side = replace(server_options(certificates, front, "http-connect"), allowed=AllowList.parse([address]))
+            async with serve(side) as server:
+                answers = await _dials_of_an_agent(certificates, server, dials)
+                assert len(answers) == len(dials)
+                assert all("denied" in each.error and not each.connect_id for each in answers)
+                denials = server.proxy.reverse.denials
+                assert denials.of("not_allowed").value + denials.of("malformed").value == len(dials)
+                assert server.proxy.reverse.connections.as_json() == {}
+            await asyncio.sleep(0.1)
+        assert came == []
+
+    asyncio.run(scenario())
+
+
 def test_agent_cannot_forge_a_line(certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with serve(server_options(certificates, front, "http-connect")) as server:
