@@ -14,15 +14,17 @@ from pathlib import Path
 import pytest
 
 from garboard.rpc import RpcFailed, TcpTarget, UnixTarget, client_tls, server_tls
-from garboard.rpc.aio import AioClient, AioServerCall
+from garboard.rpc.aio import AioClient, AioLink, AioServerCall
 from garboard.rpc.aio import serve as serve_rpc
 from garboard.tunnel import packets
 from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.capabilities import WINDOW_BYTES, answer, offer
 from garboard.tunnel.destinations import AllowList, Target
 from garboard.tunnel.packets import encode_packet
+from garboard.tunnel.server.agent_stream import AgentStream
 from garboard.tunnel.server.options import KeyPair
 from garboard.tunnel.server.run import ProxyServer, serve
+from garboard.tunnel.sockets import SocketEnd
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import agent_options, both_ends, fetch, server_options, until
@@ -140,6 +142,59 @@ def test_silent_link_is_noticed_by_keepalive_on_both_sides(certificates: Certifi
             cable.is_silent = False
             await until(lambda: server.proxy.streams and agent.pool.streams, 30)
             await tunnel.close()
+
+    asyncio.run(scenario())
+
+
+def kept_alive(end: SocketEnd | AioLink) -> bool:
+    assert end.transport is not None
+    peer = end.transport.get_extra_info("socket")
+    options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    asked = [peer.getsockopt(socket.IPPROTO_TCP, option) for option in options]
+    return bool(peer.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)) and asked == [15, 15, 9]
+
+
+def test_every_tcp_peer_that_is_gone_without_a_word_is_noticed_by_the_kernel(
+    certificates: Certificates, front: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients and agents from the first moment, endpoints that stay for a while, both ways."""
+    monkeypatch.setattr("garboard.tunnel.agent.pool.KEEPALIVE_EVERY_S", 0.05)
+    monkeypatch.setattr("garboard.tunnel.server.run.KEEPALIVE_EVERY_S", 0.05)
+    keys = KeyPair(certificates.server, certificates.server_key, certificates.ca)
+
+    async def scenario() -> None:
+        async with echo_server() as address:
+            [port, local] = free_ports(2)
+            side = replace(
+                server_options(certificates, "", "http-connect"), server_port=port, server_keys=keys,
+                server_bind_address=LOCAL, allowed=AllowList.parse([address]),
+            )  # fmt: skip
+            async with serve(side) as server:
+                node = replace(
+                    agent_options(certificates, server.agent_port),
+                    targets=(Target.parse(f"{local}:{address}"),), bind_address=LOCAL,
+                )  # fmt: skip
+                async with run_agent(node) as agent:
+                    await until(lambda: agent.ports.servers.backends and agent.ports._listening)
+                    tls = ssl.create_default_context(cafile=certificates.ca)
+                    tls.load_cert_chain(certificates.client, certificates.client_key)
+                    forward = await HttpTunnel.over(*await asyncio.open_connection(LOCAL, port, ssl=tls), address)
+                    reverse = HttpTunnel(*await asyncio.open_connection(LOCAL, local))
+                    await echo_checked(forward, 1000)
+                    await echo_checked(reverse, 1000)
+                    [of_agent], [of_server] = agent.pool.streams.values(), server.proxy.streams.values()
+                    assert isinstance(of_server, AgentStream)
+                    assert of_agent.exit is not None
+                    assert of_server.exit is not None
+                    first = [*server.proxy.fronts.values(), *agent.ports.entry.fronts.values()]
+                    assert all(kept_alive(each) for each in first if isinstance(each, SocketEnd))
+                    assert kept_alive(of_agent.link)
+                    assert kept_alive(of_server.link)
+                    later = [*of_agent.exit.endpoints.values(), *of_server.exit.endpoints.values()]
+                    assert len(first) == len(later) == 2
+                    await until(lambda: all(map(kept_alive, later)))
+                    await forward.close()
+                    await reverse.close()
 
     asyncio.run(scenario())
 

@@ -108,6 +108,10 @@ class Channel(ABC):
         if self.exit is not None:
             self.exit.close_all()
 
+    def keep_exits_alive(self) -> None:
+        if self.exit is not None:
+            self.exit.keep_alive()
+
     @property
     def queued_bytes(self) -> int:
         return self.sender.queued_bytes
