@@ -1,3 +1,7 @@
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 
 from garboard.documents import Json
@@ -7,6 +11,7 @@ from garboard.engine import (
     ControlService,
     DeleteObject,
     EmptyFolder,
+    Ending,
     Executor,
     Filling,
     Hands,
@@ -148,6 +153,22 @@ def test_placeholder_of_an_object_is_filled_with_the_file_that_an_earlier_step_m
     )
     Executor(Hands(files=MemoryFiles(), objects=cluster)).execute(plan(FILE, info))
     assert cluster.objects == {"info": {"data": {"kubeconfig": "ca: YQ==\n", "list": ["YQ==", 1]}}}
+
+
+def test_end_of_an_object_is_counted_from_when_it_is_put() -> None:
+    cluster = Cluster()
+    token = PutObject(
+        api_version="v1",
+        kind="Secret",
+        name="token",
+        content={"data": {"expiration": "<end>"}},
+        endings=(Ending("<end>", timedelta(hours=2)),),
+    )
+    before = datetime.now(UTC).replace(microsecond=0)
+    Executor(Hands(files=MemoryFiles(), objects=cluster)).execute(plan(token))
+    found: Any = cluster.objects["token"]
+    ends = datetime.fromisoformat(base64.b64decode(found["data"]["expiration"]).decode())
+    assert before <= ends - timedelta(hours=2) <= datetime.now(UTC)
 
 
 def test_file_changes_hands() -> None:

@@ -10,7 +10,7 @@ from tests.lab.test_init import _DOCUMENTS, CONFIG, put
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 DOCUMENTS = _DOCUMENTS.replace("VERSION", "v1.37.1")
-QUICK = "timeouts: {kubeletHealthCheck: 12s, controlPlaneComponentHealthCheck: 40s, kubernetesAPICall: 25s}\n"
+QUICK = "timeouts: {kubeletHealthCheck: 12s, controlPlaneComponentHealthCheck: 40s, kubernetesAPICall: 12s}\n"
 # Where a run writes, but for what the kubelet and the runtime keep for themselves.
 _TREE = "find /etc/kubernetes /var/lib/etcd /var/lib/kubelet -type f -exec sha256sum {} + 2>/dev/null | sort"
 
@@ -87,10 +87,20 @@ def test_api_server_with_a_bad_flag(machine: LabUnderTest) -> None:
     assert machine.exec("cp1", "stat", "-c", "%a", "/tmp/why").stdout == "700\n"
 
 
-def test_shared_endpoint_that_does_not_resolve(machine: LabUnderTest) -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "told"),
+    [
+        ("nowhere.example.com:6443", "DNS: nowhere.example.com does not resolve"),
+        ("10.89.0.250:6443", "endpoint: nobody answers at 10.89.0.250:6443: "),
+    ],
+    ids=["no such name", "nobody there"],
+)
+def test_shared_endpoint_that_cannot_be_reached(machine: LabUnderTest, endpoint: str, told: str) -> None:
     """Only without local mode does the kubelet of the first node need the shared endpoint."""
-    endpoint = "featureGates: {ControlPlaneKubeletLocalMode: false}\ncontrolPlaneEndpoint: nowhere.example.com:6443"
-    documents = timely(changed("controlPlaneEndpoint: control-plane.lab:6443", endpoint))
+    shared = f"featureGates: {{ControlPlaneKubeletLocalMode: false}}\ncontrolPlaneEndpoint: {endpoint}"
+    documents = timely(changed("controlPlaneEndpoint: control-plane.lab:6443", shared))
     said = refused(machine, documents, "--undo-on-failure", status=1)
     assert "in vain for Node cp1 in the cluster" in said
-    assert "DNS: nowhere.example.com does not resolve" in said
+    assert told in said
+    assert "kubelet: its service is active, its health: ok" in said
+    assert "kube-apiserver: container" in said

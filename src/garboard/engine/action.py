@@ -1,6 +1,7 @@
 """Everything that can be done to a machine or a cluster, as a small closed set of values."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias
 
 from garboard.documents import Json
@@ -52,9 +53,13 @@ class RemoveFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyFolder:
-    """All that is below a folder goes, and the folder itself stays; what is mounted there is not descended into."""
+    """All that is below a folder goes, and the folder itself stays; what is mounted there is not descended into.
+
+    What is in the folder by a name of `keeps` stays as well.
+    """
 
     path: str
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +123,14 @@ class Filling:
     is_needed: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A placeholder in an object: the base64 of the moment that long after the object is put, as RFC 3339 writes it."""
+
+    placeholder: str
+    after: timedelta
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutObject:
     """An object of the API server as it shall be; `namespace` is empty for one of the whole cluster.
@@ -133,6 +146,7 @@ class PutObject:
     content: Json = field(repr=False)
     is_secret: bool = False
     fillings: tuple[Filling, ...] = ()
+    endings: tuple[Ending, ...] = ()
     keeps_other_data: bool = False
 
 

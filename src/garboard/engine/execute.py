@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Protocol
 
 from garboard.documents import Json
@@ -237,7 +238,7 @@ class Executor:
             case RemoveFolder():
                 files.remove_folder(action.path)
             case EmptyFolder():
-                files.empty_folder(action.path)
+                files.empty_folder(action.path, keeps=action.keeps)
             case Unmount():
                 files.unmount(action.path, flags=action.flags)
             case ChangeOwner():
@@ -260,7 +261,10 @@ class Executor:
         for each in action.fillings:
             data = self._filling(each, action)
             content = _replaced(content, each.placeholder, base64.b64encode(data).decode())
-        return replace(action, content=content, fillings=())
+        for ending in action.endings:
+            moment = (datetime.now(UTC) + ending.after).strftime("%Y-%m-%dT%H:%M:%SZ")
+            content = _replaced(content, ending.placeholder, base64.b64encode(moment.encode()).decode())
+        return replace(action, content=content, fillings=(), endings=())
 
     def _filling(self, filling: Filling, action: PutObject) -> bytes:
         data = self.hands.files.read(filling.path)

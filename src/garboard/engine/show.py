@@ -121,6 +121,8 @@ def _of_file(action: FileAction) -> dict[str, Json]:
             return {"uid": action.uid, "gid": action.gid, **mode}
         case Unmount() if action.flags:
             return {"flags": [*action.flags]}
+        case EmptyFolder() if action.keeps:
+            return {"keeps": [*action.keeps]}
         case _:
             return {}
 
@@ -214,6 +216,8 @@ def _file_title(action: FileAction, verb: str) -> str:
             return f"give {action.path} to {action.uid}:{action.gid}{mode}"
         case Unmount():
             return f"unmount what is below {action.path}"
+        case EmptyFolder() if action.keeps:
+            return f"empty {action.path} but for {', '.join(action.keeps)}"
         case _:
             return f"{verb} {action.path}"
 

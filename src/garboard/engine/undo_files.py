@@ -1,6 +1,5 @@
 """Files and folders as they were before a run."""
 
-import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
 from garboard.engine.action import (
@@ -17,12 +16,15 @@ from garboard.engine.plan import written_by
 
 
 def restore_files(
-    done: Iterable[tuple[Action, Before]], files: FileView, kept: Callable[[str], bytes]
+    done: Iterable[tuple[Action, Before]], files: FileView, kept: Callable[[str], bytes], *, is_filling: bool = False
 ) -> Iterator[Action]:
-    """Yield what brings files and folders back, the last change first; what is as it was is left alone."""
+    """Yield what brings files and folders back, the last change first; what is as it was is left alone.
+
+    With `is_filling`, services are still at work in the folders that they fill.
+    """
     steps = list(done)
     for folder in _first_filled(steps).values():
-        yield from _emptied(folder, files)
+        yield from _emptied(folder, files, is_filling=is_filling)
     yield from _removed_temporaries(steps, files)
     for path, former in reversed(_first_found(steps).items()):
         yield from _restored(path, former, files, kept)
@@ -103,13 +105,12 @@ def _removed_folders(steps: list[tuple[Action, Before]], files: FileView) -> Ite
         yield RemoveFolder(path=path)
 
 
-def _emptied(folder: FolderBefore, files: FileView) -> Iterator[Action]:
-    """Yield the removal of what has come into a folder since."""
+def _emptied(folder: FolderBefore, files: FileView, *, is_filling: bool) -> Iterator[Action]:
+    """Yield the removal of what has come into a folder since, and still comes until its service has stopped."""
     if folder.names is None:
         yield from _removed_tree(folder.path, files)
-        return
-    for name in sorted(set(files.entries(folder.path)) - set(folder.names)):
-        yield from _removed_tree(posixpath.join(folder.path, name), files)
+    elif files.has_folder(folder.path) and (is_filling or set(files.entries(folder.path)) - set(folder.names)):
+        yield EmptyFolder(path=folder.path, keeps=folder.names)
 
 
 def _removed_tree(path: str, files: FileView) -> Iterator[Action]:
