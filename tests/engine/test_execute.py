@@ -229,13 +229,18 @@ def test_cluster_out_of_reach_is_asked_again_by_who_has_patience(
 
 
 class StrictCluster(Cluster):
+    error_class = "forbidden"
+
     def delete(self, action: DeleteObject) -> None:
-        raise GarboardError("nodes are not yours to delete", error_class="forbidden")
+        raise GarboardError("nodes are not yours to delete", error_class=self.error_class)
 
 
-def test_object_that_may_not_be_deleted_is_left_to_a_person_unless_it_is_needed() -> None:
+@pytest.mark.parametrize("why", ["forbidden", "unauthenticated", "bad-kubeconfig"])
+def test_object_that_may_not_be_deleted_is_left_to_a_person_unless_it_is_needed(why: str) -> None:
     told: list[str] = []
-    executor = Executor(Hands(files=MemoryFiles(), objects=StrictCluster()), told.append)
+    cluster = StrictCluster()
+    cluster.error_class = why
+    executor = Executor(Hands(files=MemoryFiles(), objects=cluster), told.append)
     executor.execute(plan(DeleteObject(api_version="v1", kind="Node", name="n", is_needed=False)))
     assert told[-1].endswith("may not delete Node n; please do: kubectl delete node n")
     with pytest.raises(GarboardError, match="not yours"):

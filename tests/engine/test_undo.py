@@ -128,6 +128,18 @@ def test_what_a_service_writes_until_it_is_stopped_goes_and_what_was_there_stays
     assert undone(run, Eyes(files=files, services=services)) == [RemoveSandboxes(), Unmount(path="/var/log")]
 
 
+def test_file_that_a_service_may_still_make_goes_once_it_is_stopped() -> None:
+    files, services = MemoryFiles({}, {"/etc": 0o755}), FakeServices()
+    start = ControlService(service="kubelet", verb="start", writes=("/etc/kubelet.conf",))
+    run = carried_out(plan(start), Hands(files=files, services=services), Eyes(files=files, services=services))
+    stop = ControlService(service="kubelet", verb="stop", is_needed=False)
+    assert undone(run, Eyes(files=files, services=services)) == [stop, RemoveFile(path="/etc/kubelet.conf")]
+    services.stop("kubelet")
+    assert undone(run, Eyes(files=files, services=services)) == []
+    files.files["/etc/kubelet.conf"] = (0o600, b"")
+    assert undone(run, Eyes(files=files, services=services)) == [RemoveFile(path="/etc/kubelet.conf")]
+
+
 def test_service_returns_to_its_former_state() -> None:
     files, services = MemoryFiles({}, {"/etc": 0o755}), FakeServices({"kubelet"})
     steps = plan(

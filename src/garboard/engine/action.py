@@ -183,14 +183,16 @@ class DeleteObject:
 class ControlService:
     """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on.
 
-    `fills` are the folders and files that a service which starts will write to, and `registers` is the Node that it
-    will make of this machine, if there is none yet: whoever undoes the start has to take both away.
+    `fills` are the folders that a service which starts will write to, `writes` the files that it makes elsewhere, and
+    `registers` is the Node that it will make of this machine, if there is none yet: whoever undoes the start has to
+    take all of that away.
     """
 
     service: str
     verb: ServiceVerb
     is_needed: bool = True
     fills: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
     registers: str = ""
 
 

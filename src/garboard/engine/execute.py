@@ -50,6 +50,8 @@ from garboard.errors import ClusterUnreachable, GarboardError
 # What the API server is asked for: doing it twice is doing it once.
 _REPEATABLE = (PutObject, PatchObject, DeleteObject, EndTurn)
 _PAUSE_S = 1.0
+# Who we are to the cluster has no right, has run out, or never came to be.
+_WITHOUT_RIGHTS = ("forbidden", "unauthenticated", "bad-kubeconfig")
 
 
 class PlanRefused(GarboardError):
@@ -297,7 +299,7 @@ class Executor:
         try:
             self.hands.objects.delete(action)
         except GarboardError as error:
-            if action.is_needed or error.error_class != "forbidden":
+            if action.is_needed or error.error_class not in _WITHOUT_RIGHTS:
                 raise
             todo = f"kubectl delete {action.kind.lower()} {action.name}"
             self.report(f"[{phase}] warning: this node may not delete {action.kind} {action.name}; please do: {todo}")

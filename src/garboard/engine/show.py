@@ -153,7 +153,9 @@ def _of_issue(action: Issue) -> dict[str, Json]:
 
 def _traces(action: ControlService) -> dict[str, Json]:
     fills: dict[str, Json] = {"fills": [*action.fills]} if action.fills else {}
-    return {**fills, "registers": action.registers} if action.registers else fills
+    writes: dict[str, Json] = {"writes": [*action.writes]} if action.writes else {}
+    registers: dict[str, Json] = {"registers": action.registers} if action.registers else {}
+    return {**fills, **writes, **registers}
 
 
 def _content(data: bytes, *, is_secret: bool) -> dict[str, Json]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from garboard.engine.action import (
     Action,
     ChangeOwner,
+    ControlService,
     EmptyFolder,
     MakeFolder,
     RemoveFile,
@@ -26,8 +27,12 @@ def restore_files(
     for folder in _first_filled(steps).values():
         yield from _emptied(folder, files, is_filling=is_filling)
     yield from _removed_temporaries(steps, files)
+    coming = _written_by_services(steps) if is_filling else frozenset[str]()
     for path, former in reversed(_first_found(steps).items()):
-        yield from _restored(path, former, files, kept)
+        if former is None and path in coming:
+            yield RemoveFile(path=path)
+        else:
+            yield from _restored(path, former, files, kept)
     yield from _former_owners(steps, files)
     yield from _removed_folders(steps, files)
 
@@ -49,6 +54,10 @@ def _first_found(steps: list[tuple[Action, Before]]) -> dict[str, FileBefore | N
         for file in before.files:
             found.setdefault(file.path, file)
     return found
+
+
+def _written_by_services(steps: list[tuple[Action, Before]]) -> frozenset[str]:
+    return frozenset(path for action, _ in steps if isinstance(action, ControlService) for path in action.writes)
 
 
 def _restored(path: str, former: FileBefore | None, files: FileView, kept: Callable[[str], bytes]) -> Iterator[Action]:
