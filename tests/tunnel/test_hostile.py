@@ -44,7 +44,10 @@ def test_garbage_on_every_port_leaves_nothing_behind(certificates: Certificates,
                     _pour(*await asyncio.open_connection("127.0.0.1", server.agent_port), data),
                     _pour(*await asyncio.open_connection("127.0.0.1", server.agent_port, ssl=tls), data),
                     _pour(*await asyncio.open_connection("127.0.0.1", server.health_port), data),
-                    _pour(*await asyncio.open_connection("127.0.0.1", agent.health_port), data),
+                    *[
+                        _pour(*await asyncio.open_connection("127.0.0.1", port), data)
+                        for port in (server.admin_port, agent.health_port, agent.admin_port)
+                    ],
                 ]
             with contextlib.suppress(TimeoutError):
                 await asyncio.gather(*attacks, return_exceptions=True)

@@ -19,10 +19,10 @@ from garboard.tunnel.capabilities import STOCK, offer
 from garboard.tunnel.destinations import AllowList, Target
 from garboard.tunnel.packets import decode_packet, encode_packet
 from garboard.tunnel.server.agent_stream import AgentStream
-from garboard.tunnel.server.reverse import guard_of
+from garboard.tunnel.server.reverse import LineBudget, ReverseCounts, ReverseObserver, guard_of
 from garboard.tunnel.server.run import ProxyServer, serve
 from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server
+from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server, silent_destination
 from tests.tunnel.ends import agent_options, fetch, server_options, until
 
 LOCAL = "127.0.0.1"
@@ -212,10 +212,65 @@ def test_flood_of_denials_is_summed_up_even_when_it_stops(
     assert 100 <= sum(line.startswith("reverse.connection") for line in lines) < 1500
 
 
+def test_lines_are_budgeted_by_the_second() -> None:
+    budget = LineBudget(2)
+    assert [budget.takes(now) for now in (10.0, 10.1, 10.2, 10.9, 11.0, 11.5, 11.6)] == [
+        True, True, False, False, True, True, False,
+    ]  # fmt: skip
+
+
+def test_streams_of_one_cluster_share_a_budget(caplog: pytest.LogCaptureFixture) -> None:
+    """An agent that opens more streams, or calls itself by other names, writes no more lines."""
+
+    async def scenario() -> None:
+        counts = ReverseCounts()
+        for number in range(20):
+            observer = ReverseObserver(f"agent-{number}", counts, AllowList())
+            for _ in range(100):
+                observer.denied("10.0.0.1:1", "not an allowed destination")
+        assert len(audit_lines(caplog)) <= 1100  # a new second may have begun in between
+        await until(lambda: _told(audit_lines(caplog)) == 2000)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+
+
 def _told(lines: list[str]) -> int:
     """How many denials the lines tell of."""
     summed = [int(line.rpartition("more=")[2]) for line in lines if line.startswith("reverse.denials")]
     return sum(line.startswith("reverse.connection") for line in lines) + sum(summed)
+
+
+def test_denied_destination_never_sees_a_connection(certificates: Certificates, front: str) -> None:
+    """A hostile agent asks for it again and again, in every way it can be written; its neighbour's port is allowed."""
+
+    async def scenario() -> None:
+        came: list[object] = []
+
+        async def count(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.append(writer)
+            writer.close()
+
+        async with await asyncio.start_server(count, LOCAL, 0) as denied, echo_server() as address:
+            port = denied.sockets[0].getsockname()[1]
+            hosts = [
+                LOCAL, "localhost", "LOCALHOST.", "[::ffff:127.0.0.1]", "[::1]", "127.1", "0x7f000001", "2130706433",
+                "0177.0.0.1", "127.0.0.1.", "127.0.0.1%lo", "0.0.0.0", "[::]", "", f"{address}@127.0.0.1",
+            ]  # fmt: skip
+            spelt = [f"{host}:{port}" for host in hosts] + [f"{address}:{port}", f"{LOCAL}:0{port}", f"{LOCAL}:{port} "]
+            dials = [packets.DialRequest("tcp", text, number) for number, text in enumerate(spelt * 100)]
+            side = replace(server_options(certificates, front, "http-connect"), allowed=AllowList.parse([address]))
+            async with serve(side) as server:
+                answers = await _dials_of_an_agent(certificates, server, dials)
+                assert len(answers) == len(dials)
+                assert all("denied" in each.error and not each.connect_id for each in answers)
+                denials = server.proxy.reverse.denials
+                assert denials.of("not_allowed").value + denials.of("malformed").value == len(dials)
+                assert server.proxy.reverse.connections.as_json() == {}
+            await asyncio.sleep(0.1)
+        assert came == []
+
+    asyncio.run(scenario())
 
 
 def test_agent_cannot_forge_a_line(certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -238,25 +293,20 @@ def test_agent_cannot_forge_a_line(certificates: Certificates, front: str, caplo
 
 
 def test_dial_that_its_client_gave_up_leaves_a_line_too(
-    certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def never(*_: object) -> None:
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr("garboard.tunnel.exits.dial", never)
-
-    async def scenario() -> None:
+    async def scenario(address: str) -> None:
         port = free_port()
-        async with node_and_server(certificates, front, (f"{port}:10.0.0.1:1",), ("10.0.0.1:1",)) as (server, agent):
+        async with node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, agent):
             _, writer = await asyncio.open_connection(LOCAL, port)
             await until(lambda: agent.ports.entry.board.pending_dials)
             writer.transport.abort()
             await until(lambda: audit_lines(caplog))
-            assert server.proxy.reverse.connections.of("10.0.0.1:1", "abandoned").value == 1
+            assert server.proxy.reverse.connections.of(address, "abandoned").value == 1
 
-    with caplog.at_level(logging.INFO):
-        asyncio.run(scenario())
-    assert " target=10.0.0.1:1 verdict=abandoned " in audit_lines(caplog)[0]
+    with caplog.at_level(logging.INFO), silent_destination() as address:
+        asyncio.run(scenario(address))
+    assert f" target={address} verdict=abandoned " in audit_lines(caplog)[0]
 
 
 def test_spellings_and_addresses_do_not_make_the_counts_grow(certificates: Certificates, front: str) -> None:

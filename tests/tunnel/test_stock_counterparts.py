@@ -20,6 +20,7 @@ import pytest
 from garboard.lab.binaries import Binaries
 from tests.go_programs import build_oracle
 from tests.rpc.certificates import Certificates
+from tests.tunnel.clients import silent_destination
 from tests.tunnel.programs import Program, Programs, free_ports, programs
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
@@ -198,20 +199,6 @@ def test_dial_that_is_over_before_it_begins_leaves_nothing(stand: Stand, pages: 
     stand.serve()
     assert "error" in stand.ask(pages, dial_in="-1s", do="dial")[0]
     stand.assert_nothing_is_left()
-
-
-@contextlib.contextmanager
-def silent_destination() -> Iterator[str]:
-    """An address whose queue of connections is full: a dial gets no answer at all."""
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(4):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(listener.getsockname())
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 def test_dial_deadline_leaves_nothing(stand: Stand) -> None:

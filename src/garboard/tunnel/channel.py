@@ -5,6 +5,8 @@ peer, or the entry, which has the peer dial. Ids tell them apart: agents count t
 servers in odd ones.
 """
 
+from abc import ABC, abstractmethod
+
 from garboard.rpc import Call, Status
 from garboard.rpc.aio import AioLink
 from garboard.rpc.wire import BadWire
@@ -21,7 +23,7 @@ from garboard.tunnel.tunnels import Backend
 OVERDRAWN = "more data on a connection than its credit allows"
 
 
-class Channel:
+class Channel(ABC):
     """The part of a Connect stream that is the same at both ends."""
 
     def __init__(self, link: AioLink, call: Call, counts: Counter, *, segments: tuple[str, str]) -> None:
@@ -36,9 +38,9 @@ class Channel:
         self._from, self._to = segments
         self._data_in = counts.of(self._from, "DATA")
 
+    @abstractmethod
     def refuse(self, reason: str) -> None:
         """The peer sent what it must not: the stream is over."""
-        raise NotImplementedError
 
     def messages_received(self, messages: list[bytes]) -> None:
         pipes, has_credit = self.sender.pipes, self.sender.terms.has_credit
@@ -105,6 +107,10 @@ class Channel:
     def close_exits(self) -> None:
         if self.exit is not None:
             self.exit.close_all()
+
+    def keep_exits_alive(self) -> None:
+        if self.exit is not None:
+            self.exit.keep_alive()
 
     @property
     def queued_bytes(self) -> int:

@@ -52,6 +52,9 @@ class Stream(Protocol):
     def close_exits(self) -> None:
         """Close what we dialled for the peer."""
 
+    def keep_exits_alive(self) -> None:
+        """Notice when the far end of it is gone."""
+
     @property
     def queued_bytes(self) -> int: ...
 

@@ -93,6 +93,11 @@ class Exit:
     def peer_lost(self) -> None:
         self._perform(self._exchange.peer_lost())
 
+    def keep_alive(self) -> None:
+        """Look after the sockets that have come since the last time: most connections are shorter than that."""
+        for endpoint in self.endpoints.values():
+            endpoint.keep_alive()
+
     def close_all(self) -> int:
         """Close every connection with a word to the peer; how many there were is returned."""
         endpoints = list(self.endpoints.values())

@@ -10,10 +10,14 @@ import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from garboard.errors import NotReady
 from garboard.rpc import client_tls, server_tls
+
+# A peer that says nothing holds a socket no longer than this.
+HANDSHAKE_TIMEOUT_S: Final = 10.0
 
 log = logging.getLogger("garboard.tunnel")
 
@@ -132,6 +136,11 @@ class Listening:
         self._owners[keys.context] = keys
         peer.context = keys.context
         return None
+
+
+def handshake(listening: Listening) -> dict[str, Any]:
+    """How a listening socket agrees on TLS, as the event loop's `create_server` takes it."""
+    return {"ssl": listening.context, "ssl_handshake_timeout": HANDSHAKE_TIMEOUT_S}
 
 
 def _versions(files: tuple[Path, ...]) -> tuple[tuple[int, int, int] | None, ...]:

@@ -22,9 +22,9 @@ from garboard.tunnel.server.routing import Backends
 from garboard.tunnel.server.tenants import Mode, Tenant
 from garboard.tunnel.server.token_gate import Pace, TokenGate
 from garboard.tunnel.server.tokens import AgentRefused
-from garboard.tunnel.sockets import BACKLOG
+from garboard.tunnel.sockets import BACKLOG, keep_alive
 from garboard.tunnel.switchboard import Times
-from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy
+from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy, handshake
 from garboard.tunnel.web import cannot_listen
 
 DEFAULT_DIAL_S: Final = 30.0  # as long as an API server waits
@@ -96,7 +96,7 @@ class Cluster:
         place = (front.bind_address or None, front.port)
         loop = asyncio.get_running_loop()
         server = await listening(
-            loop.create_server(accept, *place, ssl=tls.context, backlog=BACKLOG), f"port {front.port}"
+            loop.create_server(accept, *place, backlog=BACKLOG, **handshake(tls)), f"port {front.port}"
         )
         self.server_port = int(server.sockets[0].getsockname()[1])
         return server
@@ -160,9 +160,12 @@ class SecureHttpFront(HttpFront):
 async def listening(starting: Coroutine[Any, Any, asyncio.Server], place: str) -> asyncio.Server:
     """The server once it listens; an address that cannot be had is told in words."""
     try:
-        return await starting
+        server = await starting
     except OSError as error:
         raise cannot_listen(place, error) from error
+    for each in server.sockets:
+        keep_alive(each)
+    return server
 
 
 def _gate(tenant: Tenant, options: ServerOptions) -> TokenGate | None:

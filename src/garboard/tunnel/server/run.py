@@ -23,8 +23,8 @@ from garboard.tunnel.server.lease_keeper import CULLED, LeaseKeeper
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import PREFIX, Proxy
 from garboard.tunnel.server.status import ServerTracer, server_document
-from garboard.tunnel.sockets import BACKLOG
-from garboard.tunnel.tls import ListenerKeys
+from garboard.tunnel.sockets import BACKLOG, KEEPALIVE_EVERY_S
+from garboard.tunnel.tls import ListenerKeys, handshake
 from garboard.tunnel.web import OK, Page, PageMaker, Question, json_page, serve_pages
 
 FILES_EVERY_S: Final = 10.0
@@ -69,9 +69,9 @@ class ProxyServer:
     async def listen(self) -> None:
         options, loop = self._options, asyncio.get_running_loop()
         place = (options.agent_bind_address or None, options.agent_port)
-        tls = self._clusters.tls.context
+        tls = handshake(self._clusters.tls)
         self._listener = await listening(
-            loop.create_server(self.agents.accept, *place, ssl=tls, backlog=BACKLOG), f"port {place[1]}"
+            loop.create_server(self.agents.accept, *place, backlog=BACKLOG, **tls), f"port {place[1]}"
         )
         self.agent_port = int(self._listener.sockets[0].getsockname()[1])
         for cluster in self.clusters:
@@ -105,6 +105,13 @@ class ProxyServer:
             await asyncio.sleep(FILES_EVERY_S)
             self.refresh_certificates()
             await self.refresh_tenants()
+
+    async def keep_alive(self) -> None:
+        """Notice destinations that are gone without a word, for ever."""
+        while True:
+            await asyncio.sleep(KEEPALIVE_EVERY_S)
+            for stream in [stream for each in self.clusters for stream in each.proxy.streams.values()]:
+                stream.keep_exits_alive()
 
     def refresh_certificates(self) -> None:
         self._clusters.refresh_certificates()
@@ -205,7 +212,9 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     async with (
         serve_pages(options.health_bind_address, options.health_port, server.pages()) as server.health_port,
         serve_pages(*admin, server.admin_pages(), server.questions()) as admin_port,
-        beside(server.keep_time(), server.watch_stalls(), server.keep_files(), server.keep_lease()),
+        beside(
+            server.keep_time(), server.watch_stalls(), server.keep_files(), server.keep_alive(), server.keep_lease()
+        ),
     ):
         server.admin_port = admin_port
         try:
