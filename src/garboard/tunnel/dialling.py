@@ -117,9 +117,11 @@ class Dials:
             self._timer = loop.call_later(self._timeout_s, self._expire)
         return task
 
-    def stop(self, task: "asyncio.Task[None]") -> None:
-        if self._began.pop(task, None) is not None:
-            task.cancel()
+    def stop(self, task: "asyncio.Task[None]") -> float:
+        """Give a dial up; how many seconds it has taken until now is returned."""
+        began, _, _ = self._began.pop(task)
+        task.cancel()
+        return time.monotonic() - began
 
     async def _run(self, address: str, make: Callable[[], asyncio.Protocol]) -> None:
         failed: DialFailed | None = None

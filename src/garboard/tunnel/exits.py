@@ -35,6 +35,8 @@ class ExitObserver(Protocol):
 
     def dial_failed(self, address: str, failed: DialFailed, seconds: float) -> None: ...
 
+    def dial_stopped(self, address: str, seconds: float) -> None: ...
+
     def denied(self, address: str, error: str) -> None: ...
 
     def closed(self, endpoint: "Endpoint") -> None: ...
@@ -101,6 +103,11 @@ class Exit:
     def peer_lost(self) -> None:
         self._perform(self._exchange.peer_lost())
 
+    def keep_alive(self) -> None:
+        """Look after the sockets that have come since the last time: most connections are shorter than that."""
+        for endpoint in self.endpoints.values():
+            endpoint.keep_alive()
+
     def close_all(self) -> int:
         """Close every connection with a word to the peer; how many there were is returned."""
         endpoints = list(self.endpoints.values())
@@ -153,7 +160,7 @@ class Exit:
     def _stop_dial(self, effect: StopDial) -> None:
         task = self._dials.pop(effect.connection, None)
         if task is not None:
-            self._under_way.stop(task)
+            self._observer.dial_stopped(effect.connection.address, self._under_way.stop(task))
 
     def _deny(self, effect: Deny) -> None:
         self._observer.denied(effect.address, effect.error)

@@ -37,6 +37,7 @@ class HttpFront(FrontSocket):
     def __init__(self, proxy: Proxy) -> None:
         super().__init__(proxy)
         self._proxy = proxy
+        self.outflow.waited = proxy.write_seconds.observe
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
