@@ -4,19 +4,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from garboard.cli.workflow.cluster import NodeCluster
-from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
 from garboard.cli.workflow.runtime import NodeRuntime
 from garboard.cli.workflow.telling import FileSealer, Screen, tell
 from garboard.cli.workflow.world import NodeWorld, watcher
 from garboard.engine import AwaitGate, Eyes, Hands, Issue, PatchObject, Plan, PutObject, Watcher, paths_written
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
-from garboard.phases.issuing import KeyRequest, PkiIssuer
+from garboard.phases.issuing import KeyRequest
 from garboard.phases.waiting import KubeletBootstrapped
-from garboard.pki.keys import KeySource, PooledKeys
+
+if TYPE_CHECKING:  # most of what makes a control plane is nothing to a worker
+    from garboard.cli.workflow.membership import NodeMembership
+    from garboard.phases.issuer import PkiIssuer
+    from garboard.pki.keys import KeySource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,24 +66,21 @@ def crew_for(
     settings: RunSettings,
     started_at: datetime,
     cluster: NodeCluster | None = None,
-    keys: KeySource | None = None,
+    keys: "KeySource | None" = None,
 ) -> Iterator[Crew]:
     """Give everybody their tools; `started_at` is when certificates begin, also if the run is resumed later.
 
     `keys` are those that somebody has begun to make already.
     """
     reached = cluster or NodeCluster(machine, settings.kubeconfig, settings.local_server)
-    requests = (step.action.request for step in plan.steps if isinstance(step.action, Issue))
     with ExitStack() as stack:
-        algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
-        keys = keys or stack.enter_context(PooledKeys(algorithms))
         membership = stack.enter_context(_membership(machine, settings, reached)) if settings.certificates_dir else None
         world = NodeWorld(machine, reached, settings.cri_socket)
         waits: Watcher = watcher(world, endpoint=settings.endpoint)
         hands = Hands(
             files=machine,
             services=machine.manager,
-            issuer=PkiIssuer(machine.folder, keys, started_at),
+            issuer=_issuer(plan, machine, started_at, keys, stack),
             objects=reached,
             members=membership,
             turns=membership,
@@ -93,9 +93,25 @@ def crew_for(
         yield Crew(hands, eyes, reached, world)
 
 
+def _issuer(
+    plan: Plan, machine: NodeMachine, started_at: datetime, keys: "KeySource | None", stack: ExitStack
+) -> "PkiIssuer | None":
+    """Return who issues what the plan asks for; nobody if it asks for nothing."""
+    requests = [step.action.request for step in plan.steps if isinstance(step.action, Issue)]
+    if not requests:
+        return None
+    from garboard.phases.issuer import PkiIssuer
+    from garboard.pki.keys import PooledKeys
+
+    algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
+    return PkiIssuer(machine.folder, keys or stack.enter_context(PooledKeys(algorithms)), started_at)
+
+
 def _membership(
     machine: NodeMachine, settings: RunSettings, cluster: NodeCluster
-) -> AbstractContextManager[NodeMembership]:
+) -> "AbstractContextManager[NodeMembership]":
+    from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
+
     place = EtcdPlace(
         certificates_dir=settings.certificates_dir,
         data_dir=settings.etcd_data_dir,

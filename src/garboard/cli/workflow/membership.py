@@ -10,7 +10,7 @@ from garboard.engine import AddMember, EndTurn, Gate, PromoteMember, RemoveMembe
 from garboard.errors import NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.model.go_paths import join_path
-from garboard.phases.join.etcd import EtcdHealthy
+from garboard.phases.waiting import EtcdHealthy
 
 if TYPE_CHECKING:
     from garboard.etcd import EtcdMembers

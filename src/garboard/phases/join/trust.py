@@ -12,7 +12,6 @@ from garboard.errors import GarboardError
 from garboard.manifests.bootstrap_token import CLUSTER_INFO
 from garboard.manifests.objects import KUBE_PUBLIC
 from garboard.pki.kubeconfig import NamedCluster, unnamed_or_current_cluster
-from garboard.pki.pins import authority_pins
 
 _SIGNATURE = "jws-kubeconfig-"
 _PLACE = f"ConfigMap {KUBE_PUBLIC}/{CLUSTER_INFO}"
@@ -106,6 +105,8 @@ def check_pins(info: ClusterInfo, pins: Sequence[str], server: str) -> None:
 
 
 def _pins_of(info: ClusterInfo) -> tuple[str, ...]:
+    from garboard.pki.pins import authority_pins
+
     ca = info.cluster.ca
     return authority_pins(ca) if ca else ()
 

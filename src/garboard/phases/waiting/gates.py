@@ -99,6 +99,20 @@ class KubeletBootstrapped:
         return {"file": self.kubeconfig}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtcdHealthy:
+    """More than half of the voting members of etcd answer, and have nothing to complain about."""
+
+    timeout_s: float
+
+    @property
+    def name(self) -> str:
+        return "a majority of healthy etcd members"
+
+    def describe(self) -> dict[str, Json]:
+        return {"members": "all that vote"}
+
+
 NodeGate: TypeAlias = KubeletHealthy | ComponentHealthy | ApiServerReady | NodeRegistered | KubeletBootstrapped
 
 
