@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from garboard.engine.action import Gate
 from garboard.errors import GarboardError
+from garboard.values import dataclass
 
 # The first looks come quickly, for most gates open within moments; later ones leave the machine its time.
 FIRST_INTERVAL_S, LONGEST_INTERVAL_S, _GROWTH = 0.05, 0.15, 1.1

@@ -1,6 +1,5 @@
 """What phases ask to be issued: keys, certificates, kubeconfigs. Making them is left to `issuer`."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from garboard.documents import Json
@@ -12,6 +11,7 @@ from garboard.pki import CertSpec, KubeconfigSpec, PkiInputs
 from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE
 from garboard.pki.kubeconfig import ReadFile, read_kubeconfig
 from garboard.pki.spec import SERVICE_ACCOUNT_BASE_NAME
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

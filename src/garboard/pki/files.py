@@ -1,8 +1,10 @@
 """Files of certificates and kubeconfigs: the folder that holds them, and which modes new ones get."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
+
+from garboard.values import dataclass
 
 CERTIFICATE_MODE = 0o644
 SECRET_MODE = 0o600

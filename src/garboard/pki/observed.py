@@ -1,8 +1,10 @@
 """What the certificate folder was found to hold. Who found nothing need not load what reads certificates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
+
+from garboard.values import dataclass
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
@@ -15,6 +15,7 @@ from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.issuing import KeyRequest
 from garboard.phases.waiting import KubeletBootstrapped
+from garboard.values import dataclass
 
 if TYPE_CHECKING:  # most of what makes a control plane is nothing to a worker
     from garboard.cli.workflow.membership import NodeMembership

@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -35,6 +35,7 @@ from garboard.errors import GarboardError, NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.host.runs import RunFolder, RunFolders
 from garboard.phases.storing import plan_codec
+from garboard.values import dataclass
 
 if TYPE_CHECKING:
     from garboard.pki.keys import KeySource

@@ -1,7 +1,7 @@
 """What the phases of init plan from: the configuration, and what was found on the machine before anything changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -17,6 +17,7 @@ from garboard.pki import PkiInputs, certificate
 from garboard.pki.files import Folder
 from garboard.pki.inputs import inputs_of
 from garboard.pki.observed import ObservedPairs, ObservedServiceAccount
+from garboard.values import dataclass
 
 if TYPE_CHECKING:  # a worker finds none of them, and need not load what reads certificates
     from garboard.pki.credentials import ObservedKubeconfig

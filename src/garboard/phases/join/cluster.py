@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from garboard.config import ComponentConfig, HostFacts, load_stored_cluster, load_stored_kubelet
@@ -15,6 +15,7 @@ from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import ExternalEtcd
 from garboard.phases.join.discovery import Api, text_of
 from garboard.pki.files import NewFile
+from garboard.values import dataclass
 
 if TYPE_CHECKING:  # workers share nothing
     from garboard.pki.transfer import ExternalEtcdFiles

@@ -1,7 +1,7 @@
 """What the phases of join plan from: the cluster that was found, and the node as it was before anything changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from posixpath import isabs
 from typing import Self
@@ -18,6 +18,7 @@ from garboard.phases.join.cluster import JoinedCluster
 from garboard.phases.join.discovery import Discovered
 from garboard.phases.patching import NodePatches
 from garboard.pki.files import Folder, NewFile
+from garboard.values import dataclass
 
 KUBERNETES_DIR = "/etc/kubernetes"
 

@@ -5,13 +5,14 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garboard.documents import Json, read_yaml
 from garboard.errors import GarboardError
 from garboard.manifests.bootstrap_token import CLUSTER_INFO
 from garboard.manifests.objects import KUBE_PUBLIC
 from garboard.pki.kubeconfig import NamedCluster, unnamed_or_current_cluster
+from garboard.values import dataclass
 
 _SIGNATURE = "jws-kubeconfig-"
 _PLACE = f"ConfigMap {KUBE_PUBLIC}/{CLUSTER_INFO}"

@@ -1,13 +1,13 @@
 """What is waited for, as values: they say where to look, and hold nothing that is only known while looking."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from garboard.documents import Json
 from garboard.manifests.kubelet import CONFIG_FILE
 from garboard.manifests.paths import manifest_path
 from garboard.model.node import Timeouts
+from garboard.values import dataclass
 
 API_SERVER, CONTROLLER_MANAGER, SCHEDULER = "kube-apiserver", "kube-controller-manager", "kube-scheduler"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
