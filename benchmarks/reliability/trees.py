@@ -39,15 +39,16 @@ def read_tree(roots: Iterable[str], *, without: Iterable[str] = ()) -> Tree:
     found: Tree = {}
     for root in roots:
         if Path(root).exists():
-            found[root] = _entry(Path(root))
+            found[root] = entry_of(Path(root))
         for folder, folders, files in os.walk(root):
             folders[:] = [name for name in folders if str(Path(folder, name)) not in left_out]
             for name in (*folders, *files):
-                found[str(Path(folder, name))] = _entry(Path(folder, name))
+                found[str(Path(folder, name))] = entry_of(Path(folder, name))
     return found
 
 
-def _entry(path: Path) -> Entry:
+def entry_of(path: Path) -> Entry:
+    """Return one path as it is."""
     found = path.lstat()
     content = ""
     if stat.S_ISLNK(found.st_mode):

@@ -12,8 +12,11 @@ import pytest
 
 from benchmarks.reliability.killing import Points
 from garboard.cli.main import run
-from garboard.engine import Journal, Step
+from garboard.cli.workflow.hands import RunSettings
+from garboard.cli.workflow.transactions import RunOptions, Transactions
+from garboard.engine import Journal, MakeFolder, Plan, Step
 from garboard.errors import GarboardError
+from garboard.host.node_machine import NodeMachine
 from garboard.host.runs import RunFolders
 
 CONFIG = """apiVersion: kubeadm.k8s.io/v1beta4
@@ -218,3 +221,72 @@ def test_run_that_is_at_work_is_named(certs: list[str], state_dir: Path, capsys:
         os.waitpid(pid, 0)
     told = capsys.readouterr().err
     assert f"error[locked]: garboard resume (process {pid}) is changing this node" in told
+
+
+DAMAGES = {
+    "a line that is no JSON": lambda lines: [*lines[:2], b"\0\0\0", *lines[3:]],
+    "a line without its number": lambda lines: [*lines[:2], b'{"type":"end"}', *lines[3:]],
+    "a line that is no mapping": lambda lines: [*lines[:2], b"7", *lines[3:]],
+    "no plan before the first step": lambda lines: lines[1:],
+    "another format": lambda lines: [lines[0].replace(b'"format":1', b'"format":9'), *lines[1:]],
+}
+
+
+def _damage(state_dir: Path, change: Callable[[list[bytes]], list[bytes]]) -> str:
+    """Damage the only journal, and return the name of its run."""
+    (journal,) = state_dir.glob("runs/*/journal.jsonl")
+    journal.write_bytes(b"\n".join([*change(journal.read_bytes().splitlines()), b""]))
+    return journal.parent.name
+
+
+@pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_journal_is_named_with_the_way_out(
+    certs: list[str],
+    change: Callable[[list[bytes]], list[bytes]],
+    state_dir: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kill_at("3 begun", certs)
+    name = _damage(state_dir, change)
+    for command in (certs, ["resume"], ["undo"], ["undo", "--dry-run"]):
+        assert run(command) == 4
+        told = capsys.readouterr().err
+        assert f"error[bad-journal]: the journal of run {name} is damaged" in told
+        assert "garboard reset" in told
+    assert run(["status"]) == 0
+    told = capsys.readouterr().out
+    assert f"{name}  its journal is damaged" in told
+    assert "garboard reset" in told
+    assert run(["status", "-o", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (found["run"], found["state"]) == (name, "damaged")
+
+
+def test_content_that_was_lost_is_named_with_the_way_out(
+    certs: list[str], state_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kill_at("3 begun", certs)
+    for path in state_dir.glob("runs/*/kept/*"):
+        path.write_bytes(b"")
+    for command in (["resume"], ["undo"]):
+        assert run(command) == 1
+        told = capsys.readouterr().err
+        assert "error[bad-journal]" in told
+        assert "garboard reset" in told
+
+
+def test_reset_is_the_way_out_of_a_damaged_journal(
+    certs: list[str], state_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kill_at("3 begun", certs)
+    name = _damage(state_dir, DAMAGES["no plan before the first step"])
+    transactions = Transactions(NodeMachine(None))
+    transactions.carry_out(
+        Plan((Step(MakeFolder(path=str(state_dir / "x"), mode=0o700), ""),)),
+        RunSettings(),
+        RunOptions(command="reset"),
+        None,
+    )
+    assert f"the damaged journal of run {name} is removed" in capsys.readouterr().err
+    assert transactions.damaged() == ()
+    assert run(certs) == 0

@@ -69,11 +69,12 @@ class MemoryFiles:
         if not any(each.startswith(f"{path}/") for each in (*self.files, *self.folders)):
             self.folders.pop(path, None)
 
-    def empty_folder(self, path: str) -> None:
-        for each in [name for name in self.files if name.startswith(f"{path}/")]:
-            del self.files[each]
-        for each in [name for name in self.folders if name.startswith(f"{path}/")]:
-            del self.folders[each]
+    def empty_folder(self, path: str, *, keeps: tuple[str, ...] = ()) -> None:
+        def goes(name: str) -> bool:
+            return name.startswith(f"{path}/") and name.removeprefix(f"{path}/").split("/")[0] not in keeps
+
+        self.files = {name: file for name, file in self.files.items() if not goes(name)}
+        self.folders = {name: mode for name, mode in self.folders.items() if not goes(name)}
 
     def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
         self.mounts = {each for each in self.mounts if each != path and not each.startswith(f"{path}/")}

@@ -1,3 +1,7 @@
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 
 from garboard.documents import Json
@@ -7,6 +11,7 @@ from garboard.engine import (
     ControlService,
     DeleteObject,
     EmptyFolder,
+    Ending,
     Executor,
     Filling,
     Hands,
@@ -150,6 +155,22 @@ def test_placeholder_of_an_object_is_filled_with_the_file_that_an_earlier_step_m
     assert cluster.objects == {"info": {"data": {"kubeconfig": "ca: YQ==\n", "list": ["YQ==", 1]}}}
 
 
+def test_end_of_an_object_is_counted_from_when_it_is_put() -> None:
+    cluster = Cluster()
+    token = PutObject(
+        api_version="v1",
+        kind="Secret",
+        name="token",
+        content={"data": {"expiration": "<end>"}},
+        endings=(Ending("<end>", timedelta(hours=2)),),
+    )
+    before = datetime.now(UTC).replace(microsecond=0)
+    Executor(Hands(files=MemoryFiles(), objects=cluster)).execute(plan(token))
+    found: Any = cluster.objects["token"]
+    ends = datetime.fromisoformat(base64.b64decode(found["data"]["expiration"]).decode())
+    assert before <= ends - timedelta(hours=2) <= datetime.now(UTC)
+
+
 def test_file_changes_hands() -> None:
     files = MemoryFiles()
     Executor(Hands(files=files)).execute(plan(FILE, ChangeOwner(path="/etc/a", uid=100, gid=101, mode=0o600)))
@@ -208,13 +229,18 @@ def test_cluster_out_of_reach_is_asked_again_by_who_has_patience(
 
 
 class StrictCluster(Cluster):
+    error_class = "forbidden"
+
     def delete(self, action: DeleteObject) -> None:
-        raise GarboardError("nodes are not yours to delete", error_class="forbidden")
+        raise GarboardError("nodes are not yours to delete", error_class=self.error_class)
 
 
-def test_object_that_may_not_be_deleted_is_left_to_a_person_unless_it_is_needed() -> None:
+@pytest.mark.parametrize("why", ["forbidden", "unauthenticated", "bad-kubeconfig"])
+def test_object_that_may_not_be_deleted_is_left_to_a_person_unless_it_is_needed(why: str) -> None:
     told: list[str] = []
-    executor = Executor(Hands(files=MemoryFiles(), objects=StrictCluster()), told.append)
+    cluster = StrictCluster()
+    cluster.error_class = why
+    executor = Executor(Hands(files=MemoryFiles(), objects=cluster), told.append)
     executor.execute(plan(DeleteObject(api_version="v1", kind="Node", name="n", is_needed=False)))
     assert told[-1].endswith("may not delete Node n; please do: kubectl delete node n")
     with pytest.raises(GarboardError, match="not yours"):

@@ -22,7 +22,7 @@ from garboard.engine import (
     read_run,
 )
 from garboard.engine.action import Action
-from garboard.errors import BadDocument, GarboardError
+from garboard.errors import GarboardError, NotReady
 from tests.engine.actions import FakeServices, MemoryFiles, WishIssuer, issue
 from tests.engine.runs import CODEC, MemoryRun, begin, carried_out
 from tests.engine.test_execute import OneMember
@@ -64,7 +64,7 @@ def test_run_without_a_plan_is_no_run() -> None:
 
 
 def test_damaged_line_is_a_failure_in_words() -> None:
-    with pytest.raises(BadDocument, match="no JSON"):
+    with pytest.raises(NotReady, match="line 1 cannot be read"):
         read_run(b"garbage\n", CODEC)
 
 

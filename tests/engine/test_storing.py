@@ -11,6 +11,7 @@ from garboard.documents import Json
 from garboard.engine import (
     AddMember,
     ControlService,
+    Ending,
     Filling,
     Note,
     Outcome,
@@ -28,7 +29,12 @@ from tests.engine.runs import CODEC
 
 FILE = WriteFile(path="/a", content=b"\xff\x00", mode=0o600, is_secret=True, outcomes=(Outcome("<x>", "x"),))
 OBJECT = PutObject(
-    api_version="v1", kind="Secret", name="s", content={"$": "odd", "of": [1, None]}, fillings=(Filling("<f>", "/a"),)
+    api_version="v1",
+    kind="Secret",
+    name="s",
+    content={"$": "odd", "of": [1, None]},
+    fillings=(Filling("<f>", "/a"),),
+    endings=(Ending("<e>", timedelta(hours=2)),),
 )
 
 

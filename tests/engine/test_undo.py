@@ -12,6 +12,7 @@ from garboard.engine import (
     Hands,
     MakeFolder,
     Plan,
+    PullImage,
     PutObject,
     RemoveFile,
     RemoveMember,
@@ -104,6 +105,39 @@ def test_member_goes_first_then_services_and_files_last() -> None:
     assert kinds.index(EmptyFolder) > 5
     assert undone(run, eyes)[-2:] == [RemoveFile(path="/etc/etcd"), RemoveFile(path="/etc/a")]
     assert undone(run, eyes)[6].name == "n"  # type: ignore[union-attr]
+
+
+class NoPods:
+    """A runtime without pods."""
+
+    def pull(self, action: PullImage) -> None:
+        raise AssertionError("an undo pulls nothing")
+
+    def remove_sandboxes(self) -> None:
+        return
+
+
+def test_what_a_service_writes_until_it_is_stopped_goes_and_what_was_there_stays() -> None:
+    files, services = MemoryFiles({"/var/log/old": (0o600, b"")}, {"/var": 0o755, "/var/log": 0o755}), FakeServices()
+    start = ControlService(service="kubelet", verb="start", fills=("/var/log",))
+    run = carried_out(plan(start), Hands(files=files, services=services), Eyes(files=files, services=services))
+    planned = plan_undo(run.record.plan(run, CODEC), run.record, Eyes(files=files, services=services), run.kept)
+    files.files["/var/log/after"] = (0o600, b"written after undo was planned")
+    Executor(Hands(files=files, services=services, runtime=NoPods())).execute(planned)
+    assert list(files.files) == ["/var/log/old"]
+    assert undone(run, Eyes(files=files, services=services)) == [RemoveSandboxes(), Unmount(path="/var/log")]
+
+
+def test_file_that_a_service_may_still_make_goes_once_it_is_stopped() -> None:
+    files, services = MemoryFiles({}, {"/etc": 0o755}), FakeServices()
+    start = ControlService(service="kubelet", verb="start", writes=("/etc/kubelet.conf",))
+    run = carried_out(plan(start), Hands(files=files, services=services), Eyes(files=files, services=services))
+    stop = ControlService(service="kubelet", verb="stop", is_needed=False)
+    assert undone(run, Eyes(files=files, services=services)) == [stop, RemoveFile(path="/etc/kubelet.conf")]
+    services.stop("kubelet")
+    assert undone(run, Eyes(files=files, services=services)) == []
+    files.files["/etc/kubelet.conf"] = (0o600, b"")
+    assert undone(run, Eyes(files=files, services=services)) == [RemoveFile(path="/etc/kubelet.conf")]
 
 
 def test_service_returns_to_its_former_state() -> None:

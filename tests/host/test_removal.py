@@ -24,6 +24,13 @@ def test_folder_is_not_taken_for_a_file(tmp_path: Path) -> None:
         remove_file(tmp_path)
 
 
+def test_what_shall_be_kept_stays(tmp_path: Path) -> None:
+    for name in ("old/deep", "new/old"):
+        (tmp_path / name).mkdir(parents=True)
+    empty_folder(tmp_path, keeps=("old",))
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "old", tmp_path / "old/deep"]
+
+
 def test_only_an_empty_folder_goes(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     remove_empty_folder(tmp_path / "a")

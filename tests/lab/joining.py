@@ -1,7 +1,7 @@
 """A cluster that kubeadm or garboard began, with bare nodes beside it for either of them to join."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -88,8 +88,12 @@ def begun_cluster(
     control_planes: int = 3,
     workers: int = 2,
     init: tuple[str, ...] = ("kubeadm",),
+    before: Callable[[LabUnderTest], object] = lambda _: None,
 ) -> Iterator[Joining]:
-    """Make a lab whose first node `init`, kubeadm unless said otherwise, has initialised; the others are bare."""
+    """Make a lab whose first node `init`, kubeadm unless said otherwise, has initialised; the others are bare.
+
+    `before` is called when all is ready for that.
+    """
     lab = LabUnderTest(name)
     counts = ("--control-planes", str(control_planes), "--workers", str(workers))
     lab.lab("up", "--by", "none", "--kubernetes-version", version, *counts)
@@ -99,6 +103,7 @@ def begun_cluster(
         record = home.records.require(name)
         _, needs = home.records.read_given(home.files(name))
         put(lab, "cp1", CONFIG, init_documents(record.lab, record.lab.nodes[0], secrets, needs, {}))
+        before(lab)
         lab.exec("cp1", *init, "init", "--config", CONFIG, "--upload-certs", "--skip-token-print")
         home.bootstrap(record, needs, {}).write_kubeconfig(record.lab.nodes[0], record.port)
         yield Joining(lab, secrets, garboard, _pin(lab))

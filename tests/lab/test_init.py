@@ -1,6 +1,5 @@
 """The first node by garboard, on a bare machine: as kubeadm would leave it, its kubelet at its own API server."""
 
-import json
 import time
 
 import pytest
@@ -91,16 +90,3 @@ def test_kubelet_talks_only_to_the_api_server_beside_it_unless_told_otherwise(ba
         assert seen[SHARED] > seen.get(LOCAL, 0), seen
     else:
         assert set(seen) == {LOCAL}, seen
-
-
-def test_dry_run_is_what_is_done_and_a_second_plan_has_no_files_to_write(bare: Bare) -> None:
-    lab = bare()
-    put(lab, _DOCUMENTS.replace("VERSION", "v1.37.1"))
-    shown = json.loads(lab.exec("cp1", "garboard", "init", "--config", CONFIG, "--dry-run", "-o", "json").stdout)
-    lab.exec("cp1", "garboard", "init", "--config", CONFIG)
-    again = json.loads(lab.exec("cp1", "garboard", "init", "--config", CONFIG, "--dry-run", "-o", "json").stdout)
-    kinds = {step["action"]["type"] for step in again["steps"]}
-    assert {"issue", "write-file"} <= {step["action"]["type"] for step in shown["steps"]}
-    assert not kinds & {"issue", "write-file", "make-folder"}
-    names = " ".join(note["text"] for note in again["notes"])
-    assert "[Port-6443]" in names

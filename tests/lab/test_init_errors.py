@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.lab.conftest import RUN, LabUnderTest
+from tests.lab.node_tree import node_tree, unexplained
 from tests.lab.test_init import _DOCUMENTS, CONFIG, put
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 DOCUMENTS = _DOCUMENTS.replace("VERSION", "v1.37.1")
-QUICK = "timeouts: {kubeletHealthCheck: 12s, controlPlaneComponentHealthCheck: 40s, kubernetesAPICall: 25s}\n"
-# Where a run writes, but for what the kubelet and the runtime keep for themselves.
-_TREE = "find /etc/kubernetes /var/lib/etcd /var/lib/kubelet -type f -exec sha256sum {} + 2>/dev/null | sort"
+QUICK = "timeouts: {kubeletHealthCheck: 12s, controlPlaneComponentHealthCheck: 40s, kubernetesAPICall: 12s}\n"
+DIAGNOSTICS = "/tmp/why"
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +34,12 @@ def timely(text: str) -> str:
 
 def refused(lab: LabUnderTest, documents: str, *flags: str, status: int) -> str:
     """Run init, which must fail and leave nothing; return what it said."""
-    before = lab.exec("cp1", "sh", "-c", _TREE).stdout
     put(lab, documents)
+    before = node_tree(lab, "cp1")
     ended = lab.exec("cp1", "garboard", "init", "--config", CONFIG, *flags, check=False)
     assert ended.returncode == status, ended.stderr
     assert "Traceback" not in ended.stderr
-    assert lab.exec("cp1", "sh", "-c", _TREE).stdout == before
+    assert unexplained(before, node_tree(lab, "cp1"), (DIAGNOSTICS,)) == []
     assert lab.exec("cp1", "systemctl", "is-active", "kubelet", check=False).stdout != "active\n"
     return ended.stderr
 
@@ -74,23 +74,35 @@ def test_kubelet_that_crashes(machine: LabUnderTest) -> None:
 def test_api_server_with_a_bad_flag(machine: LabUnderTest) -> None:
     flag = "apiServer: {extraArgs: [{name: no-such-flag, value: x}]}\nkubernetesVersion"
     documents = timely(changed("kubernetesVersion", flag))
-    said = refused(machine, documents, "--undo-on-failure", "--diagnostics", "/tmp/why", status=1)
+    said = refused(machine, documents, "--undo-on-failure", "--diagnostics", DIAGNOSTICS, status=1)
     assert "in vain for a healthy kube-apiserver" in said
     assert "unknown flag: --no-such-flag" in said
     assert "crictl logs" in said
-    bundle = machine.exec("cp1", "sh", "-c", "cd /tmp/why && find . -type f | sort && cat $(find . -type f)").stdout
+    bundle = machine.exec(
+        "cp1", "sh", "-c", f"cd {DIAGNOSTICS} && find . -type f | sort && cat $(find . -type f)"
+    ).stdout
     for name in ("./error.txt", "./plan.json", "./kubelet.log", "./files/etc-kubernetes-manifests-kube-apiserver.yaml"):
         assert name in bundle
     assert "containers/kube-apiserver-" in bundle
     for secret in ("PRIVATE KEY", "abcdef.0123456789abcdef", "client-key-data"):
         assert secret not in bundle
-    assert machine.exec("cp1", "stat", "-c", "%a", "/tmp/why").stdout == "700\n"
+    assert machine.exec("cp1", "stat", "-c", "%a", DIAGNOSTICS).stdout == "700\n"
 
 
-def test_shared_endpoint_that_does_not_resolve(machine: LabUnderTest) -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "told"),
+    [
+        ("nowhere.example.com:6443", "DNS: nowhere.example.com does not resolve"),
+        ("10.89.0.250:6443", "endpoint: nobody answers at 10.89.0.250:6443: "),
+    ],
+    ids=["no such name", "nobody there"],
+)
+def test_shared_endpoint_that_cannot_be_reached(machine: LabUnderTest, endpoint: str, told: str) -> None:
     """Only without local mode does the kubelet of the first node need the shared endpoint."""
-    endpoint = "featureGates: {ControlPlaneKubeletLocalMode: false}\ncontrolPlaneEndpoint: nowhere.example.com:6443"
-    documents = timely(changed("controlPlaneEndpoint: control-plane.lab:6443", endpoint))
+    shared = f"featureGates: {{ControlPlaneKubeletLocalMode: false}}\ncontrolPlaneEndpoint: {endpoint}"
+    documents = timely(changed("controlPlaneEndpoint: control-plane.lab:6443", shared))
     said = refused(machine, documents, "--undo-on-failure", status=1)
     assert "in vain for Node cp1 in the cluster" in said
-    assert "DNS: nowhere.example.com does not resolve" in said
+    assert told in said
+    assert "kubelet: its service is active, its health: ok" in said
+    assert "kube-apiserver: container" in said

@@ -10,7 +10,9 @@ import pytest
 from garboard.model import SUPPORTED_VERSIONS
 from tests.lab.conftest import RUN
 from tests.lab.joining import CONFIG, Joining, begun_cluster
+from tests.lab.node_tree import node_tree, unexplained
 from tests.lab.test_phases import put
+from tests.lab.test_reset import left_on
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 READY_WITHIN_S = 60
@@ -68,12 +70,12 @@ def test_cause_is_named_and_nothing_remains(
 ) -> None:
     document = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ntimeouts: {discovery: 2s}\n"
     put(cluster.lab, "worker1", CONFIG, f"{document}discovery: {cluster.discovery(**changed)}\n")
-    before = cluster.files("worker1")
+    before = node_tree(cluster.lab, "worker1")
     ended = cluster.lab.exec("worker1", *cluster.garboard, "join", "--config", CONFIG, check=False)
     assert f"error[{error_class}]" in ended.stderr
     assert said in ended.stderr
     assert "hint: " in ended.stderr
-    assert cluster.files("worker1") == before
+    assert unexplained(before, node_tree(cluster.lab, "worker1")) == []
 
 
 def test_secret_half_of_another_token_is_named(cluster: Joining) -> None:
@@ -132,3 +134,16 @@ def test_with_the_gate_off_the_kubelet_talks_to_the_shared_endpoint(cluster: Joi
     await_ready(cluster, "cp4")
     assert "10.89.0.1" in cluster.api_servers_of_kubelet("cp4")
     assert cluster.members()["cp4"] is False
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [("worker1", "worker2"), ("cp2", "cp3")])
+def test_reset_leaves_what_kubeadm_leaves(cluster: Joining, ours: str, theirs: str) -> None:
+    """Last, for it takes the cluster apart: each node by the tool that joined it."""
+    cluster.lab.exec(ours, *cluster.garboard, "reset", "--force")
+    cluster.lab.exec(theirs, "kubeadm", "reset", "--force")
+    assert not {ours, theirs} & set(cluster.members())
+    left = [set(left_on(cluster.lab, node).replace(node, "OWN").splitlines()) for node in (ours, theirs)]
+    assert left[0] - left[1] == set()
+    # kubeadm empties the data folder while etcd still runs, which may then write there once more.
+    assert {line for line in left[1] - left[0] if not line.startswith("/var/lib/etcd/member")} == set()
+    assert cluster.lab.exec(ours, "systemctl", "is-active", "kubelet", check=False).stdout == "inactive\n"

@@ -80,7 +80,7 @@ def test_uploaded_certificates_are_kept_as_kubeadm_keeps_them(kubeadm: Kubeadm, 
         "sa.key",
         "sa.pub",
     )
-    certificates = kubeadm_certs_secret(dict.fromkeys(names, b""), owner, "")
+    certificates = kubeadm_certs_secret(dict.fromkeys(names, b""), owner.name, "")
     expected = [write_yaml(each.content) for each in (owner, certificates, *kubeadm_certs_rbac())]
     # A dry run has nothing to seal, and prints that as null.
     found = [text.replace(": null\n", ': ""\n') for text in theirs.texts[6:10]]

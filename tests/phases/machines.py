@@ -74,7 +74,8 @@ class MemoryMachine:
         if not any(each.startswith(f"{path}/") for each in (*self.files, *self.folders)):
             self.folders.discard(path)
 
-    def empty_folder(self, path: str) -> None:
+    def empty_folder(self, path: str, *, keeps: tuple[str, ...] = ()) -> None:
+        assert not keeps
         self.files = {name: data for name, data in self.files.items() if not name.startswith(f"{path}/")}
 
     def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from garboard.errors import BadUsage
+from garboard.model.duration import Duration
 from garboard.model.lifecycle import BootstrapToken
-from garboard.phases.tokens import stored_tokens, token_action, token_id_of, tokens_as_text
+from garboard.phases.tokens import planned_token, stored_tokens, token_action, token_id_of, tokens_as_text
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -28,6 +29,27 @@ def test_token_that_was_made_is_read_back() -> None:
     assert (found.description, found.expires) == ("for me", "2026-11-16T12:00:00Z")
     assert found.usages == ("authentication", "signing")
     assert "0123456789abcdef" not in repr(found)
+
+
+def test_end_of_a_planned_token_is_counted_from_when_it_is_put() -> None:
+    """So equal inputs give equal plans, whenever they are made."""
+    planned = planned_token(BootstrapToken(token="abcdef.0123456789abcdef", ttl=Duration.of(hours=2)))
+    (ending,) = planned.endings
+    assert ending.after == timedelta(hours=2)
+    assert isinstance(planned.content, dict)
+    assert planned.content["data"]["expiration"] == ending.placeholder  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        BootstrapToken(token="abcdef.0123456789abcdef", ttl=Duration()),
+        BootstrapToken(token="abcdef.0123456789abcdef", expires="2030-01-01T00:00:00Z"),
+    ],
+    ids=["for ever", "until a moment"],
+)
+def test_token_whose_end_is_known_is_planned_with_it(token: BootstrapToken) -> None:
+    assert planned_token(token) == token_action(token, NOW)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,20 @@
 """Every limit against a peer that means harm, one test each (RFC 9113 §10.5 and the CVEs since)."""
 
+import contextlib
+
+import h2.config
+import h2.connection
+import h2.exceptions
 import pytest
 
 from garboard.rpc import frames
 from garboard.rpc.connection import Connection
+from garboard.rpc.endpoint import ServerEndpoint
 from garboard.rpc.events import StreamReset
+from garboard.rpc.headers import HeaderEncoder
 from garboard.rpc.limits import Http2Config, Limits
 from garboard.rpc.violations import ErrorCode
+from tests.rpc.attacks import attacks_of_a_client, attacks_of_either_end
 from tests.rpc.peers import REQUEST, Attacker, end_of
 
 CALM = ErrorCode.ENHANCE_YOUR_CALM
@@ -162,11 +170,13 @@ def test_unknown_frames_are_skipped() -> None:
     assert end_of(events) is None
 
 
-@pytest.mark.parametrize("increment", [0, 2**31 - 1])
-def test_window_of_the_connection_cannot_overflow(increment: int) -> None:
+@pytest.mark.parametrize(
+    ("increment", "code"), [(0, ErrorCode.PROTOCOL_ERROR), (2**31 - 1, ErrorCode.FLOW_CONTROL_ERROR)]
+)
+def test_window_of_the_connection_cannot_overflow(increment: int, code: ErrorCode) -> None:
     ended = end_of(Attacker().sends(frames.window_update(0, increment)))
     assert ended is not None
-    assert ended.code is ErrorCode.FLOW_CONTROL_ERROR
+    assert ended.code is code
 
 
 def test_window_overflow_of_a_stream_ends_that_stream_only() -> None:
@@ -241,6 +251,102 @@ def test_broken_frame_ends_the_connection(data: bytes, code: ErrorCode) -> None:
     assert ended.code is code
     assert attacker.victim.is_closed
     assert attacker.sends(frames.ping(b"12345678")) == []
+
+
+ATTACKS = attacks_of_a_client(REQUEST)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attack_is_answered_as_it_should_be(name: str) -> None:
+    attack, attacker = ATTACKS[name], Attacker()
+    attacker.victim.data_to_send()
+    if name in attacks_of_either_end() and "headers" not in name and name not in ("continuation flood", "header bomb"):
+        attacker.sends(attacker.request(1), attacker.request(3))
+    events = [event for piece in attack.pieces for event in attacker.sends(piece)]
+    said = attacker.victim.data_to_send()
+    if attack.stream_only:
+        assert frames.rst_stream(1, attack.ends) in said
+        assert end_of(events) is None
+        assert attacker.sends(frames.ping(b"12345678")) == []
+        assert attacker.victim.data_to_send() == frames.ping(b"12345678", is_ack=True)
+    else:
+        ended = end_of(events)
+        assert ended is not None
+        assert ended.code is attack.ends
+
+
+# It waits for the whole of a frame before it looks at its length, and says PROTOCOL_ERROR where RFC 9113 §4.3 asks for
+# COMPRESSION_ERROR. It has no budgets, so floods are no question for it.
+H2_DIFFERS = {"frame larger than agreed", "headers that do not decompress"}
+
+
+@pytest.mark.parametrize("name", [name for name, attack in ATTACKS.items() if attack.ends is not CALM])
+def test_h2_refuses_the_same_with_the_same_code(name: str) -> None:
+    attack = ATTACKS[name]
+    victim = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+    victim.initiate_connection()
+    victim.receive_data(frames.PREFACE + frames.settings({}))
+    if not attack.stream_only and "headers" not in name:
+        victim.receive_data(Attacker().request(1))
+    victim.clear_outbound_data_buffer()
+    with contextlib.suppress(h2.exceptions.ProtocolError):
+        for piece in attack.pieces:
+            victim.receive_data(piece)
+    codes = {
+        frames.parse_word(frame.payload[4:] if frame.kind == frames.GOAWAY else frame.payload)
+        for frame in frames.FrameReader(1 << 20).feed(victim.data_to_send())
+        if frame.kind in (frames.GOAWAY, frames.RST_STREAM)
+    }
+    assert (attack.ends in codes) != (name in H2_DIFFERS), codes
+
+
+def test_peer_with_no_window_is_sent_nothing_and_no_more_is_queued_than_agreed() -> None:
+    attacker = Attacker()
+    attacker.sends(frames.settings({4: 0}), attacker.request(1))
+    victim = attacker.victim
+    stream = victim.streams[1]
+    victim.send_headers(stream, ((":status", "200"),))
+    victim.data_to_send()
+    while not stream.is_full:
+        victim.send_data(stream, bytes(10_000))
+    assert stream.queued_bytes < victim.config.send_queue_bytes + 10_000
+    assert victim.data_to_send() == b""
+    assert victim.outbox.is_empty
+    attacker.sends(frames.window_update(1, 1))  # drop by drop: a frame for each byte, never more
+    assert victim.data_to_send() == frames.frame(frames.DATA, 0, 1, b"\x00")
+    assert victim.data_to_send() == b""
+
+
+def test_window_that_shrinks_below_zero_stops_the_stream_and_can_be_filled_up() -> None:
+    attacker = Attacker()
+    attacker.sends(attacker.request(1))
+    victim = attacker.victim
+    stream = victim.streams[1]
+    victim.send_headers(stream, ((":status", "200"),))
+    victim.send_data(stream, bytes(100_000))
+    victim.data_to_send()
+    attacker.sends(frames.window_update(0, 1 << 20), frames.settings({4: 0}))
+    assert stream.send_window == -65_535
+    victim.data_to_send()
+    attacker.sends(frames.window_update(1, 65_535))
+    assert victim.data_to_send() == b""
+    attacker.sends(frames.window_update(1, 10))
+    assert victim.data_to_send() == frames.frame(frames.DATA, 0, 1, bytes(10))
+
+
+def test_requests_whose_answers_nobody_reads_end_the_connection() -> None:
+    """Each is answered in full and over at once, so that no limit on open streams or resets sees it."""
+    endpoint = ServerEndpoint()
+    encoder = HeaderEncoder()
+    endpoint.receive_data(frames.PREFACE + frames.settings({}))
+    get = tuple((name, "GET" if name == ":method" else value) for name, value in REQUEST)
+    for stream_id in stream_ids(5000):
+        block = encoder.encode(get)
+        endpoint.receive_data(frames.header_frames(stream_id, block, end_stream=True, max_frame=16_384))
+        if endpoint.http.is_closed:
+            break
+    assert endpoint.http.is_closed
+    assert b"too many answers waiting to be read" in endpoint.data_to_send()
 
 
 def test_first_frame_must_be_settings() -> None:

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,3 +37,13 @@ def test_compressed_message_is_refused() -> None:
 
 def test_message_of_the_exact_limit_is_taken() -> None:
     assert Deframer(max_message=3).feed(memoryview(message_prefix(3) + b"abc")) == [b"abc"]
+
+
+def test_message_in_tiny_parts_costs_no_more_than_it_holds() -> None:
+    deframer = Deframer()
+    size = 200_000
+    deframer.feed(memoryview(message_prefix(size)))
+    for _ in range(size // 2 - 1):
+        assert deframer.feed(memoryview(b"ab")) == []
+    assert sum(map(sys.getsizeof, deframer._parts)) < 2 * size
+    assert deframer.feed(memoryview(b"ab")) == [b"ab" * (size // 2)]

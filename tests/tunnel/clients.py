@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import hashlib
 import random
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Iterator
 
 from garboard.rpc import Target, UnixTarget
 from garboard.rpc.aio import AioClient, AioClientCall
@@ -28,6 +29,20 @@ async def echo_server() -> AsyncIterator[str]:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
+
+
+@contextlib.contextmanager
+def silent_destination() -> Iterator[str]:
+    """An address whose queue of connections is full: a dial gets no answer at all."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 class Refused(Exception):
@@ -59,6 +74,10 @@ class HttpTunnel:
     async def write(self, data: bytes) -> None:
         self._writer.write(data)
         await self._writer.drain()
+
+    def send_eof(self) -> None:
+        """Say that nothing more will be sent."""
+        self._writer.write_eof()
 
     async def read(self) -> bytes:
         """Some bytes; none at the end."""

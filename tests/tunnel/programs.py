@@ -78,6 +78,12 @@ class Programs:
         self._running: list[Program] = []
         self._logs = 0
 
+    def server_on_tcp(self, whose: str, mode: str, front_port: int) -> Program:
+        """With a front end for clients that show a certificate, on a port."""
+        keys = self._certificates
+        tls = (f"--server-cert={keys.server}", f"--server-key={keys.server_key}", f"--server-ca-cert={keys.ca}")
+        return self.server(whose, mode, "", extra=(f"--server-port={front_port}", *tls))
+
     def server(
         self, whose: str, mode: str, front: str, *, port: int | None = None, extra: tuple[str, ...] = (),
         needs_certificate: bool = True,

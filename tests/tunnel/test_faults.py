@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import random
+import resource
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -12,17 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from garboard.rpc import TcpTarget, client_tls
-from garboard.rpc.aio import AioClient
+from garboard.rpc import RpcFailed, TcpTarget, UnixTarget, client_tls, server_tls
+from garboard.rpc.aio import AioClient, AioLink, AioServerCall
+from garboard.rpc.aio import serve as serve_rpc
 from garboard.tunnel import packets
 from garboard.tunnel.agent.run import run_agent
-from garboard.tunnel.capabilities import WINDOW_BYTES, offer
+from garboard.tunnel.capabilities import WINDOW_BYTES, answer, offer
 from garboard.tunnel.destinations import AllowList, Target
 from garboard.tunnel.packets import encode_packet
+from garboard.tunnel.server.agent_stream import AgentStream
+from garboard.tunnel.server.options import KeyPair
 from garboard.tunnel.server.run import ProxyServer, serve
+from garboard.tunnel.sockets import SocketEnd
 from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server
+from tests.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import agent_options, both_ends, fetch, server_options, until
+from tests.tunnel.programs import free_ports
 
 LOCAL = "127.0.0.1"
 
@@ -73,15 +79,23 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
 @contextlib.asynccontextmanager
-async def nothing_left(server: ProxyServer) -> AsyncIterator[None]:
-    """Files, tasks and registers are as before when the body is done."""
-    files, tasks = open_files(), len(asyncio.all_tasks())
+async def nothing_left(server: ProxyServer, *, but: int = 0, mib: int = 64) -> AsyncIterator[None]:
+    """Files, tasks and registers are as before when the body is done, and memory within a budget.
+
+    `but` connections were open all the time.
+    """
+    files, tasks, memory = open_files(), len(asyncio.all_tasks()), resident_bytes()
     yield
-    await until(lambda: not server.proxy.open_connections, 30)
-    await until(lambda: not any(backend.open or backend.pending for backend in server.proxy.streams), 30)
+    await until(lambda: server.proxy.open_connections == but, 30)
+    await until(lambda: sum(len(backend.open) + len(backend.pending) for backend in server.proxy.streams) == but, 30)
     gc.collect()
     await until(lambda: open_files() <= files and len(asyncio.all_tasks()) <= tasks, 30)
+    assert resident_bytes() - memory < mib * 1024 * 1024
 
 
 def test_cut_link_ends_what_it_carried_and_heals(certificates: Certificates, front: str) -> None:
@@ -128,6 +142,59 @@ def test_silent_link_is_noticed_by_keepalive_on_both_sides(certificates: Certifi
             cable.is_silent = False
             await until(lambda: server.proxy.streams and agent.pool.streams, 30)
             await tunnel.close()
+
+    asyncio.run(scenario())
+
+
+def kept_alive(end: SocketEnd | AioLink) -> bool:
+    assert end.transport is not None
+    peer = end.transport.get_extra_info("socket")
+    options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    asked = [peer.getsockopt(socket.IPPROTO_TCP, option) for option in options]
+    return bool(peer.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)) and asked == [15, 15, 9]
+
+
+def test_every_tcp_peer_that_is_gone_without_a_word_is_noticed_by_the_kernel(
+    certificates: Certificates, front: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients and agents from the first moment, endpoints that stay for a while, both ways."""
+    monkeypatch.setattr("garboard.tunnel.agent.pool.KEEPALIVE_EVERY_S", 0.05)
+    monkeypatch.setattr("garboard.tunnel.server.run.KEEPALIVE_EVERY_S", 0.05)
+    keys = KeyPair(certificates.server, certificates.server_key, certificates.ca)
+
+    async def scenario() -> None:
+        async with echo_server() as address:
+            [port, local] = free_ports(2)
+            side = replace(
+                server_options(certificates, "", "http-connect"), server_port=port, server_keys=keys,
+                server_bind_address=LOCAL, allowed=AllowList.parse([address]),
+            )  # fmt: skip
+            async with serve(side) as server:
+                node = replace(
+                    agent_options(certificates, server.agent_port),
+                    targets=(Target.parse(f"{local}:{address}"),), bind_address=LOCAL,
+                )  # fmt: skip
+                async with run_agent(node) as agent:
+                    await until(lambda: agent.ports.servers.backends and agent.ports._listening)
+                    tls = ssl.create_default_context(cafile=certificates.ca)
+                    tls.load_cert_chain(certificates.client, certificates.client_key)
+                    forward = await HttpTunnel.over(*await asyncio.open_connection(LOCAL, port, ssl=tls), address)
+                    reverse = HttpTunnel(*await asyncio.open_connection(LOCAL, local))
+                    await echo_checked(forward, 1000)
+                    await echo_checked(reverse, 1000)
+                    [of_agent], [of_server] = agent.pool.streams.values(), server.proxy.streams.values()
+                    assert isinstance(of_server, AgentStream)
+                    assert of_agent.exit is not None
+                    assert of_server.exit is not None
+                    first = [*server.proxy.fronts.values(), *agent.ports.entry.fronts.values()]
+                    assert all(kept_alive(each) for each in first if isinstance(each, SocketEnd))
+                    assert kept_alive(of_agent.link)
+                    assert kept_alive(of_server.link)
+                    later = [*of_agent.exit.endpoints.values(), *of_server.exit.endpoints.values()]
+                    assert len(first) == len(later) == 2
+                    await until(lambda: all(map(kept_alive, later)))
+                    await forward.close()
+                    await reverse.close()
 
     asyncio.run(scenario())
 
@@ -200,7 +267,7 @@ def test_agent_that_sends_near_packets_harms_only_itself(
                     client = await _fake_agent(certificates, server)
                     named = (("agentid", "liar"), ("agentidentifiers", "host=nowhere"), *extra)
                     call = await client.call("/AgentService/Connect", metadata=named)
-                    with contextlib.suppress(Exception):
+                    with contextlib.suppress(RpcFailed):
                         for _ in range(50):
                             await call.send(_near_packets(numbers))
                         await asyncio.sleep(0.01)
@@ -229,7 +296,7 @@ def test_agent_that_overdraws_its_credit_is_cut_off(certificates: Certificates, 
             tunnel = await opening
             data = encode_packet(packets.Data(2, "", b"x" * 65536))
             sent = 0
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(RpcFailed):
                 while sent < 64 * WINDOW_BYTES:
                     await call.send(data)
                     sent += len(data)
@@ -249,7 +316,7 @@ def test_oversize_message_ends_its_stream_only(certificates: Certificates, front
             named = (("agentid", "large"), ("agentidentifiers", "host=nowhere"))
             call = await client.call("/AgentService/Connect", metadata=named)
             await until(lambda: len(server.proxy.streams) == 2)
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(RpcFailed):
                 await call.send(encode_packet(packets.Data(2, "", b"x" * (5 * 1024 * 1024))))
             await until(lambda: len(server.proxy.streams) == 1 and call.status is not None)
             await client.close()
@@ -260,32 +327,118 @@ def test_oversize_message_ends_its_stream_only(certificates: Certificates, front
     asyncio.run(scenario())
 
 
-def test_slow_loris_holds_up_nobody_and_is_dropped(
-    certificates: Certificates, front: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mode", ["grpc", "http-connect"])
+def test_slow_loris_on_every_port_holds_up_nobody_and_is_dropped(
+    certificates: Certificates, front: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("garboard.tunnel.server.http_front.HEAD_TIMEOUT_S", 1.0)
     monkeypatch.setattr("garboard.tunnel.web.REQUEST_TIMEOUT_S", 1.0)
     monkeypatch.setattr("garboard.rpc.aio.link.HANDSHAKE_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("garboard.tunnel.tls.HANDSHAKE_TIMEOUT_S", 1.0)
+    keys = KeyPair(certificates.server, certificates.server_key, certificates.ca)
 
     async def scenario() -> None:
-        async with both_ends(certificates, front, "http-connect") as (server, _), echo_server() as address:
-            tls = ssl.create_default_context(cafile=certificates.ca)
-            tls.load_cert_chain(certificates.client, certificates.client_key)
-            tls.set_alpn_protocols(["h2"])
-            slow = [await asyncio.open_unix_connection(front) for _ in range(20)]
-            slow += [await asyncio.open_connection(LOCAL, server.health_port) for _ in range(20)]
-            slow += [await asyncio.open_connection(LOCAL, server.agent_port, ssl=tls) for _ in range(5)]
-            for _, writer in slow:
-                writer.write(b"P")  # of a request, or of the preface of HTTP/2
-            tunnel = await HttpTunnel.open(front, address)
-            await echo_checked(tunnel, 100_000)
-            async with asyncio.timeout(30):
-                for reader, writer in slow:
-                    with contextlib.suppress(OSError):
-                        await reader.read()
-                    writer.close()
-            await tunnel.close()
-            await until(lambda: not server.proxy.fronts and len(server.agents.links) == 1)
+        on_tcp = {"uds_name": "", "server_port": free_ports(1)[0], "server_keys": keys, "server_bind_address": LOCAL}
+        tls = ssl.create_default_context(cafile=certificates.ca)
+        tls.load_cert_chain(certificates.client, certificates.client_key)
+        tls.set_alpn_protocols(["h2"] if mode == "grpc" else ["http/1.1"])
+        agent_tls = ssl.create_default_context(cafile=certificates.ca)
+        agent_tls.load_cert_chain(certificates.client, certificates.client_key)
+        agent_tls.set_alpn_protocols(["h2"])
+        async with (
+            both_ends(certificates, front, mode) as (server, agent),
+            both_ends(certificates, "", mode, **on_tcp) as (other, _),
+            echo_server() as address,
+        ):
+            plain = [server.health_port, server.admin_port, agent.health_port, agent.admin_port]
+            silent_in_tls = [server.agent_port, other.server_port]
+            async with nothing_left(server):
+                slow = [await asyncio.open_unix_connection(front) for _ in range(10)]
+                for port in (*plain, *silent_in_tls):
+                    slow += [await asyncio.open_connection(LOCAL, port) for _ in range(5)]
+                slow += [await asyncio.open_connection(LOCAL, server.agent_port, ssl=agent_tls) for _ in range(5)]
+                slow += [await asyncio.open_connection(LOCAL, other.server_port, ssl=tls) for _ in range(5)]
+                for number, (_, writer) in enumerate(slow):
+                    if number % 2:
+                        writer.write(b"P")  # of a request, or of the preface of HTTP/2; no greeting of TLS
+                tunnel = await open_tunnel(mode, front, address)
+                await echo_checked(tunnel, 100_000)
+                async with asyncio.timeout(60):
+                    for reader, writer in slow:
+                        with contextlib.suppress(OSError):
+                            await reader.read()
+                        writer.close()
+                await tunnel.close()
+                await until(lambda: not server.proxy.fronts and not other.proxy.fronts)
+                await until(lambda: len(server.agents.links) == 1)
+
+    asyncio.run(scenario())
+
+
+def test_client_that_sends_near_packets_harms_only_itself(certificates: Certificates, front: str) -> None:
+    numbers = random.Random(12)
+
+    async def scenario() -> None:
+        async with both_ends(certificates, front, "grpc") as (server, agent), echo_server() as address:
+            neighbour = await open_tunnel("grpc", front, address)
+            await echo_checked(neighbour, 1000)
+            async with nothing_left(server, but=1):
+                for number in range(30):
+                    client = await AioClient.connect(UnixTarget(front))
+                    call = await client.call("/ProxyService/Proxy")
+                    with contextlib.suppress(RpcFailed):
+                        if number % 2:  # with an open connection of its own
+                            await call.send(encode_packet(packets.DialRequest("tcp", address, number)))
+                            await call.receive()
+                        for _ in range(50):
+                            await call.send(_near_packets(numbers))
+                        await call.send(encode_packet(packets.Data(2, "", b"x" * (5 * 1024 * 1024))))
+                        await asyncio.sleep(0.01)
+                    await client.close()
+                await until(lambda: len(server.proxy.fronts) == 1 and agent.pool.open_endpoints == 1)
+            await echo_checked(neighbour, 100_000)
+            await neighbour.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("has_credit", [True, False])
+def test_server_that_sends_near_packets_harms_only_itself(
+    certificates: Certificates, front: str, has_credit: bool
+) -> None:
+    """The agent has a good server too, and goes on with it."""
+    numbers, calls = random.Random(13), 0
+
+    async def attack(call: AioServerCall) -> None:
+        nonlocal calls
+        calls += 1
+        told, _ = answer(call.metadata, AllowList.parse(["127.0.0.1:1"]))
+        call.start((("serverid", "evil"), ("servercount", "1"), *(told if has_credit else ())))
+        for _ in range(50):
+            await call.send(_near_packets(numbers))
+        if calls % 3 == 0:
+            await call.send(encode_packet(packets.Data(2, "", b"x" * (5 * 1024 * 1024))))
+        await asyncio.sleep(0.05)
+
+    async def scenario() -> None:
+        tls = server_tls(certificates.server, certificates.server_key, client_ca_file=certificates.ca)
+        async with (
+            serve(server_options(certificates, front, "http-connect")) as server,
+            serve_rpc(TcpTarget(LOCAL, 0, tls), {"/AgentService/Connect": attack}) as evil,
+            echo_server() as address,
+        ):
+            hosts = f"{LOCAL}:{server.agent_port},{LOCAL}:{evil.port}"
+            options = replace(agent_options(certificates, 1), proxy_server_host=hosts)
+            async with run_agent(options) as agent:
+                await until(lambda: server.proxy.streams and calls)
+                tunnel = await HttpTunnel.open(front, address)
+                files, tasks = open_files(), len(asyncio.all_tasks())
+                await until(lambda: calls >= 20, 60)
+                await echo_checked(tunnel, 100_000)
+                await tunnel.close()
+                await until(lambda: not agent.pool.open_endpoints)
+                # One connection to the evil server may be open at any moment, on both of its sides.
+                await until(lambda: open_files() <= files + 4 and len(asyncio.all_tasks()) <= tasks + 4, 30)
 
     asyncio.run(scenario())
 
@@ -328,7 +481,7 @@ def test_ten_thousand_connections_opened_and_reset_leave_nothing(certificates: C
     async def scenario() -> None:
         async with both_ends(certificates, front, "http-connect") as (server, agent), echo_server() as address:
             await asyncio.gather(*(_one(front, address, number) for number in range(200)))  # what is made once, is made
-            async with nothing_left(server):
+            async with nothing_left(server, mib=24):
                 for _ in range(50):
                     await asyncio.gather(*(_one(front, address, number) for number in range(200)))
                 await until(lambda: not agent.pool.open_endpoints, 60)

@@ -5,9 +5,15 @@ import contextlib
 import random
 import ssl
 
-from garboard.rpc import TcpTarget, client_tls
+import pytest
+
+from garboard.rpc import TcpTarget, client_tls, frames
 from garboard.rpc.aio import AioClient
+from garboard.rpc.headers import HeaderEncoder
+from garboard.tunnel import packets
+from garboard.tunnel.packets import encode_packet
 from tests.rpc.certificates import Certificates
+from tests.rpc.peers import REQUEST
 from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server
 from tests.tunnel.ends import both_ends, fetch, until
 
@@ -38,7 +44,10 @@ def test_garbage_on_every_port_leaves_nothing_behind(certificates: Certificates,
                     _pour(*await asyncio.open_connection("127.0.0.1", server.agent_port), data),
                     _pour(*await asyncio.open_connection("127.0.0.1", server.agent_port, ssl=tls), data),
                     _pour(*await asyncio.open_connection("127.0.0.1", server.health_port), data),
-                    _pour(*await asyncio.open_connection("127.0.0.1", agent.health_port), data),
+                    *[
+                        _pour(*await asyncio.open_connection("127.0.0.1", port), data)
+                        for port in (server.admin_port, agent.health_port, agent.admin_port)
+                    ],
                 ]
             with contextlib.suppress(TimeoutError):
                 await asyncio.gather(*attacks, return_exceptions=True)
@@ -66,5 +75,33 @@ def test_agent_that_sends_no_packets_is_refused_alone(certificates: Certificates
             tunnel = await HttpTunnel.open(front, address)
             await echo_checked(tunnel, 10_000)
             await tunnel.close()
+
+    asyncio.run(scenario())
+
+
+def test_peer_that_reads_nothing_of_what_it_is_told_is_cut_off(
+    certificates: Certificates, front: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("garboard.tunnel.pipes.MAX_UNREAD_MESSAGES", 20)
+
+    async def scenario() -> None:
+        async with both_ends(certificates, front, "http-connect") as (server, _):
+            tls = ssl.create_default_context(cafile=certificates.ca)
+            tls.load_cert_chain(certificates.client, certificates.client_key)
+            tls.set_alpn_protocols(["h2"])
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.agent_port, ssl=tls)
+            named = (("agentid", "deaf"), ("agentidentifiers", ""))
+            request = (*((n, "/AgentService/Connect" if n == ":path" else v) for n, v in REQUEST), *named)
+            block = HeaderEncoder().encode(request)
+            writer.write(frames.PREFACE + frames.settings({4: 0}))  # no window for anything
+            writer.write(frames.header_frames(1, block, end_stream=False, max_frame=16_384))
+            await until(lambda: len(server.proxy.streams) == 2)
+            deaf = list(server.proxy.streams.values())[1]
+            for _ in range(60):
+                deaf.send(encode_packet(packets.DialRequest("tcp", "x" * 10_000, 1)))
+            await until(lambda: len(server.proxy.streams) == 1)
+            with contextlib.suppress(OSError):
+                await reader.read()
+            writer.close()
 
     asyncio.run(scenario())

@@ -1,6 +1,7 @@
 """Our ends and the stock ones in every combination: the same bytes, errors and recoveries."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from garboard.lab.binaries import Binaries
 from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
+from tests.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.programs import Program, Programs, programs
 
 pytestmark = pytest.mark.real
@@ -133,6 +134,74 @@ def test_stock_agent_hears_the_server_count(started: Programs, front: str) -> No
     agent = started.agent("stock", server)
     agent.wait_for("/readyz")
     agent.wait_for("/metrics", "konnectivity_network_proxy_agent_known_server_count 2\n")
+
+
+ALL_PAIRS = pytest.mark.parametrize(
+    ("server_is", "agent_is"),
+    [("stock", "stock"), ("ours", "stock"), ("stock", "ours"), ("ours", "ours")],
+    ids=lambda value: value,
+)
+
+
+@ALL_PAIRS
+def test_client_that_sends_no_more_closes_both_directions(
+    started: Programs, server_is: str, agent_is: str, front: str
+) -> None:
+    """Half of a connection cannot be told in packets: no pair delivers what the endpoint answers afterwards."""
+    pair(started, server_is, agent_is, "http-connect", front)
+    heard: list[bytes] = []
+
+    async def answer_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read())
+        await asyncio.sleep(1)
+        with contextlib.suppress(OSError):
+            writer.write(b"late")
+            await writer.drain()
+        writer.close()
+
+    async def scenario() -> None:
+        async with await asyncio.start_server(answer_late, "127.0.0.1", 0) as server, asyncio.timeout(60):
+            port = server.sockets[0].getsockname()[1]
+            tunnel = await HttpTunnel.open(front, f"127.0.0.1:{port}")
+            await tunnel.write(b"question")
+            await asyncio.sleep(0.5)  # stock agents may lose what comes right before the end
+            tunnel.send_eof()
+            assert await tunnel.read() == b""
+            await tunnel.close()
+            await asyncio.sleep(1.5)
+
+    asyncio.run(scenario())
+    assert heard == [b"question"]
+
+
+@ALL_PAIRS
+def test_endpoint_that_sends_no_more_closes_both_directions(
+    started: Programs, server_is: str, agent_is: str, front: str
+) -> None:
+    pair(started, server_is, agent_is, "http-connect", front)
+    heard: list[bytes] = []
+
+    async def say_and_listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(5)
+        writer.write(b"answer")
+        writer.write_eof()
+        with contextlib.suppress(OSError):
+            heard.append(await reader.read())
+        writer.close()
+
+    async def scenario() -> None:
+        async with await asyncio.start_server(say_and_listen, "127.0.0.1", 0) as server, asyncio.timeout(60):
+            tunnel = await HttpTunnel.open(front, f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            await tunnel.write(b"first")
+            assert await tunnel.read() == b"answer"
+            assert await tunnel.read() == b""
+            with contextlib.suppress(OSError):
+                await tunnel.write(b"more")
+            await tunnel.close()
+            await asyncio.sleep(0.5)
+
+    asyncio.run(scenario())
+    assert heard in ([b""], [])  # an end, or a reset: never what the client said afterwards
 
 
 async def _exchange(mode: str, front: str, address: str) -> None:

@@ -11,14 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from garboard.rpc import TcpTarget, client_tls
+from garboard.rpc.aio import AioClient
+from garboard.tunnel import packets
 from garboard.tunnel.agent.run import Agent, run_agent
-from garboard.tunnel.capabilities import STOCK
+from garboard.tunnel.capabilities import STOCK, offer
 from garboard.tunnel.destinations import AllowList, Target
+from garboard.tunnel.packets import decode_packet, encode_packet
 from garboard.tunnel.server.agent_stream import AgentStream
-from garboard.tunnel.server.reverse import guard_of
+from garboard.tunnel.server.reverse import LineBudget, ReverseCounts, ReverseObserver, guard_of
 from garboard.tunnel.server.run import ProxyServer, serve
 from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server
+from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server, silent_destination
 from tests.tunnel.ends import agent_options, fetch, server_options, until
 
 LOCAL = "127.0.0.1"
@@ -153,6 +157,170 @@ def test_every_connection_leaves_one_line(
     assert len(lines) == 2
     assert any("verdict=allowed bytes_sent=1234 bytes_received=1234 duration_s=" in line for line in lines)
     assert any("verdict=refused bytes_sent=0 bytes_received=0" in line for line in lines)
+
+
+async def _dials_of_an_agent(
+    certificates: Certificates, server: ProxyServer, dials: list[packets.DialRequest], agent_id: str = "hostile"
+) -> list[packets.DialResponse]:
+    """What the server answers to an agent that asks for whatever it likes."""
+    tls = client_tls(certificates.ca, certificate=certificates.client, key=certificates.client_key)
+    client = await AioClient.connect(TcpTarget(LOCAL, server.agent_port, tls))
+    named = (("agentid", agent_id), ("agentidentifiers", ""), *offer(()))
+    call = await client.call("/AgentService/Connect", metadata=named)
+    for each in dials:
+        await call.send(encode_packet(each))
+    answers = [decode_packet(await call.receive() or b"") for _ in dials]
+    await client.close()
+    await until(lambda: not server.proxy.streams)
+    return [each for each in answers if isinstance(each, packets.DialResponse)]
+
+
+def audit_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.name == "garboard.tunnel.audit"]
+
+
+def test_every_denied_connection_leaves_one_line(
+    certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(count: int) -> None:
+        async with serve(server_options(certificates, front, "http-connect")) as server:
+            dials = [packets.DialRequest("tcp", f"10.0.0.{number}:22", number) for number in range(count)]
+            answers = await _dials_of_an_agent(certificates, server, dials)
+            assert len(answers) == count
+            assert all("denied" in each.error and each.connect_id == 0 for each in answers)
+            assert server.proxy.reverse.denials.of("not_allowed").value == count
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario(90))
+    lines = audit_lines(caplog)
+    assert [line.split()[2] for line in lines] == [f"target=10.0.0.{number}:22" for number in range(90)]
+    assert all("agent=hostile" in line and "verdict=denied" in line for line in lines)
+
+
+def test_flood_of_denials_is_summed_up_even_when_it_stops(
+    certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with serve(server_options(certificates, front, "http-connect")) as server:
+            dials = [packets.DialRequest("tcp", "10.0.0.1:22", number) for number in range(1500)]
+            await _dials_of_an_agent(certificates, server, dials)
+            await until(lambda: _told(audit_lines(caplog)) == 1500)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+    lines = audit_lines(caplog)
+    assert 100 <= sum(line.startswith("reverse.connection") for line in lines) < 1500
+
+
+def test_lines_are_budgeted_by_the_second() -> None:
+    budget = LineBudget(2)
+    assert [budget.takes(now) for now in (10.0, 10.1, 10.2, 10.9, 11.0, 11.5, 11.6)] == [
+        True, True, False, False, True, True, False,
+    ]  # fmt: skip
+
+
+def test_streams_of_one_cluster_share_a_budget(caplog: pytest.LogCaptureFixture) -> None:
+    """An agent that opens more streams, or calls itself by other names, writes no more lines."""
+
+    async def scenario() -> None:
+        counts = ReverseCounts()
+        for number in range(20):
+            observer = ReverseObserver(f"agent-{number}", counts, AllowList())
+            for _ in range(100):
+                observer.denied("10.0.0.1:1", "not an allowed destination")
+        assert len(audit_lines(caplog)) <= 1100  # a new second may have begun in between
+        await until(lambda: _told(audit_lines(caplog)) == 2000)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+
+
+def _told(lines: list[str]) -> int:
+    """How many denials the lines tell of."""
+    summed = [int(line.rpartition("more=")[2]) for line in lines if line.startswith("reverse.denials")]
+    return sum(line.startswith("reverse.connection") for line in lines) + sum(summed)
+
+
+def test_denied_destination_never_sees_a_connection(certificates: Certificates, front: str) -> None:
+    """A hostile agent asks for it again and again, in every way it can be written; its neighbour's port is allowed."""
+
+    async def scenario() -> None:
+        came: list[object] = []
+
+        async def count(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.append(writer)
+            writer.close()
+
+        async with await asyncio.start_server(count, LOCAL, 0) as denied, echo_server() as address:
+            port = denied.sockets[0].getsockname()[1]
+            hosts = [
+                LOCAL, "localhost", "LOCALHOST.", "[::ffff:127.0.0.1]", "[::1]", "127.1", "0x7f000001", "2130706433",
+                "0177.0.0.1", "127.0.0.1.", "127.0.0.1%lo", "0.0.0.0", "[::]", "", f"{address}@127.0.0.1",
+            ]  # fmt: skip
+            spelt = [f"{host}:{port}" for host in hosts] + [f"{address}:{port}", f"{LOCAL}:0{port}", f"{LOCAL}:{port} "]
+            dials = [packets.DialRequest("tcp", text, number) for number, text in enumerate(spelt * 100)]
+            side = replace(server_options(certificates, front, "http-connect"), allowed=AllowList.parse([address]))
+            async with serve(side) as server:
+                answers = await _dials_of_an_agent(certificates, server, dials)
+                assert len(answers) == len(dials)
+                assert all("denied" in each.error and not each.connect_id for each in answers)
+                denials = server.proxy.reverse.denials
+                assert denials.of("not_allowed").value + denials.of("malformed").value == len(dials)
+                assert server.proxy.reverse.connections.as_json() == {}
+            await asyncio.sleep(0.1)
+        assert came == []
+
+    asyncio.run(scenario())
+
+
+def test_agent_cannot_forge_a_line(certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with serve(server_options(certificates, front, "http-connect")) as server:
+            spoof = "x verdict=allowed bytes_sent=1"
+            dials = [packets.DialRequest("tcp", text, number) for number, text in enumerate((spoof, "a\nb:1", "'a':1"))]
+            await _dials_of_an_agent(certificates, server, dials, agent_id=spoof)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+    lines = audit_lines(caplog)
+    assert len(lines) == 3
+    for line in lines:
+        keys = [word.partition("=")[0] for word in line.split()]
+        assert keys == [
+            "reverse.connection", "agent", "target", "verdict", "bytes_sent", "bytes_received", "duration_s"
+        ]  # fmt: skip
+        assert " verdict=denied " in line
+
+
+def test_dial_that_its_client_gave_up_leaves_a_line_too(
+    certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(address: str) -> None:
+        port = free_port()
+        async with node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, agent):
+            _, writer = await asyncio.open_connection(LOCAL, port)
+            await until(lambda: agent.ports.entry.board.pending_dials)
+            writer.transport.abort()
+            await until(lambda: audit_lines(caplog))
+            assert server.proxy.reverse.connections.of(address, "abandoned").value == 1
+
+    with caplog.at_level(logging.INFO), silent_destination() as address:
+        asyncio.run(scenario(address))
+    assert f" target={address} verdict=abandoned " in audit_lines(caplog)[0]
+
+
+def test_spellings_and_addresses_do_not_make_the_counts_grow(certificates: Certificates, front: str) -> None:
+    async def scenario() -> None:
+        allowed = AllowList.parse(["localhost:1", "127.0.0.0/8:1"])
+        async with serve(replace(server_options(certificates, front, "http-connect"), allowed=allowed)) as server:
+            spelt = ["localhost:1", "LOCALHOST:1", "localHost:01", *(f"127.0.0.{number}:1" for number in range(50))]
+            dials = [packets.DialRequest("tcp", text, number) for number, text in enumerate(spelt)]
+            await _dials_of_an_agent(certificates, server, dials)
+            assert server.proxy.reverse.connections.as_json() == {
+                "127.0.0.0/8:1,refused": 50, "localhost:1,refused": 3
+            }  # fmt: skip
+
+    asyncio.run(scenario())
 
 
 def test_stock_server_is_asked_for_nothing_and_clients_are_reset_at_once(

@@ -20,6 +20,7 @@ import pytest
 from garboard.lab.binaries import Binaries
 from tests.go_programs import build_oracle
 from tests.rpc.certificates import Certificates
+from tests.tunnel.clients import silent_destination
 from tests.tunnel.programs import Program, Programs, free_ports, programs
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
@@ -113,6 +114,7 @@ class Stand:
         self._client = client
         self.front = front
         self.server: Program | None = None
+        self.tls: dict[str, Path] = {}
 
     def serve(self, mode: str = "grpc", agents: int = 1, extra: tuple[str, ...] = ()) -> list[Program]:
         self.server = self.started.server("ours", mode, self.front, extra=extra)
@@ -144,7 +146,7 @@ class Stand:
             time.sleep(0.2)
 
     def _command(self, to: str, mode: str, options: dict[str, object]) -> list[str]:
-        more = [f"-{name.replace('_', '-')}={value}" for name, value in options.items()]
+        more = [f"-{name.replace('_', '-')}={value}" for name, value in {**self.tls, **options}.items()]
         return [str(self._client), f"-front={self.front}", f"-mode={mode}", f"-to={to}", *more]
 
 
@@ -197,20 +199,6 @@ def test_dial_that_is_over_before_it_begins_leaves_nothing(stand: Stand, pages: 
     stand.serve()
     assert "error" in stand.ask(pages, dial_in="-1s", do="dial")[0]
     stand.assert_nothing_is_left()
-
-
-@contextlib.contextmanager
-def silent_destination() -> Iterator[str]:
-    """An address whose queue of connections is full: a dial gets no answer at all."""
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(4):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(listener.getsockname())
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 def test_dial_deadline_leaves_nothing(stand: Stand) -> None:
@@ -382,6 +370,46 @@ def test_more_alpn_protocols_are_taken(stand: Stand, pages: str) -> None:
     agent.wait_for("/readyz")
     stand.server.wait_for("/readyz")
     assert stand.ask(pages) == [page(b"hello")]
+
+
+@pytest.fixture
+def tcp_front(stand: Stand, certificates: Certificates) -> Stand:
+    """The front end on a port of 127.0.0.1, for clients that show a certificate."""
+    [port] = free_ports(1)
+    stand.front, stand.tls = f"127.0.0.1:{port}", {"ca": certificates.ca, "cert": certificates.client,
+                                                   "key": certificates.client_key}  # fmt: skip
+    return stand
+
+
+@pytest.mark.parametrize("agent_is", ["stock", "ours"])
+@MODES
+def test_stock_client_comes_in_through_tcp_with_its_certificate(
+    tcp_front: Stand, pages: str, echo: str, mode: str, agent_is: str
+) -> None:
+    stand, port = tcp_front, int(tcp_front.front.rpartition(":")[2])
+    stand.server = stand.started.server_on_tcp("ours", mode, port)
+    agent = stand.started.agent(agent_is, stand.server)
+    stand.server.wait_for("/readyz")
+    assert stand.ask(pages, mode) == [page(b"hello")]
+    assert stand.ask(pages, mode, path="/large") == [page(LARGE)]
+    assert stand.ask(echo, mode, do="echo", count=50) == ["echoed"] * 50
+    error = " ".join(stand.ask(f"127.0.0.1:{free_ports(1)[0]}", mode, do="dial"))
+    assert "connection refused" in error
+    held = stand.hold(echo, mode)
+    agent.kill()
+    assert held.communicate(timeout=30)[0] == "closed\n"
+    stand.assert_nothing_is_left()
+
+
+@MODES
+def test_stock_client_without_a_certificate_does_not_come_in(tcp_front: Stand, pages: str, mode: str) -> None:
+    stand, port = tcp_front, int(tcp_front.front.rpartition(":")[2])
+    stand.server = stand.started.server_on_tcp("ours", mode, port)
+    stand.started.agent("stock", stand.server)
+    stand.server.wait_for("/readyz")
+    stand.tls = {"ca": stand.tls["ca"]}
+    assert stand.ask(pages, mode, do="dial", dial_in="5s", live_in="5s")[0].startswith("error")
+    assert stand.number('stream_packets_total{segment="to_agent",packet_type="DIAL_REQ"}') == 0
 
 
 def test_every_test_of_the_suite_has_a_counterpart() -> None:

@@ -3,7 +3,7 @@
 import click
 
 from garboard.cli.output import OutputFormat, output_option, write_data
-from garboard.cli.workflow.transactions import Run, Transactions
+from garboard.cli.workflow.transactions import DamagedRun, Run, Transactions
 from garboard.documents import Json
 from garboard.host.node_machine import NodeMachine
 
@@ -15,8 +15,9 @@ def status(shows_all: bool, output: OutputFormat) -> None:
     """Show the open run of this node, how far it came and why it stopped."""
     transactions = Transactions(NodeMachine(None))
     runs = transactions.all() if shows_all else transactions.open_runs()
-    documents: list[Json] = [_document(each) for each in runs]
-    text = "".join(map(_text, runs)) or "no run is open on this node\n"
+    damaged = transactions.damaged()
+    documents: list[Json] = [*map(_document, runs), *map(_damaged_document, damaged)]
+    text = "".join([*map(_text, runs), *map(_damaged_text, damaged)]) or "no run is open on this node\n"
     write_data({"runs": documents}, output, text=text)
 
 
@@ -33,6 +34,14 @@ def _document(run: Run) -> Json:
         "undoes": header.undoes,
         "failure": record.failure,
     }
+
+
+def _damaged_document(run: DamagedRun) -> Json:
+    return {"run": run.folder.name, "state": "damaged", "failure": run.error.message}
+
+
+def _damaged_text(run: DamagedRun) -> str:
+    return f"{run.folder.name}  its journal is damaged: {run.error.message}\n  {run.error.hint}\n"
 
 
 def _text(run: Run) -> str:

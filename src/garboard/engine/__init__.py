@@ -12,6 +12,7 @@ from garboard.engine.action import (
     ControlService,
     DeleteObject,
     EmptyFolder,
+    Ending,
     EndTurn,
     FileAction,
     Filling,
@@ -58,7 +59,7 @@ from garboard.engine.plan import Note, Plan, Step, paths_written
 from garboard.engine.runs import Progress, RunHeader, RunRecord, RunStore, read_run
 from garboard.engine.show import plan_as_json, plan_as_text, step_title
 from garboard.engine.storing import Adapter, PlanCodec, Registered
-from garboard.engine.undo import UndoRefused, is_undoable, plan_undo
+from garboard.engine.undo import UndoRefused, added_members, is_undoable, plan_undo
 
 __all__ = [
     "CLOCK",
@@ -72,6 +73,7 @@ __all__ = [
     "DeleteObject",
     "EmptyFolder",
     "EndTurn",
+    "Ending",
     "Evidence",
     "Executor",
     "Eyes",
@@ -125,6 +127,7 @@ __all__ = [
     "Unsupported",
     "Watcher",
     "WriteFile",
+    "added_members",
     "is_undoable",
     "paths_written",
     "plan_as_json",

@@ -1,6 +1,7 @@
 """Everything that can be done to a machine or a cluster, as a small closed set of values."""
 
 from dataclasses import field
+from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias
 
 from garboard.documents import Json
@@ -53,9 +54,13 @@ class RemoveFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyFolder:
-    """All that is below a folder goes, and the folder itself stays; what is mounted there is not descended into."""
+    """All that is below a folder goes, and the folder itself stays; what is mounted there is not descended into.
+
+    What is in the folder by a name of `keeps` stays as well.
+    """
 
     path: str
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +124,14 @@ class Filling:
     is_needed: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A placeholder in an object: the base64 of the moment that long after the object is put, as RFC 3339 writes it."""
+
+    placeholder: str
+    after: timedelta
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutObject:
     """An object of the API server as it shall be; `namespace` is empty for one of the whole cluster.
@@ -134,6 +147,7 @@ class PutObject:
     content: Json = field(repr=False)
     is_secret: bool = False
     fillings: tuple[Filling, ...] = ()
+    endings: tuple[Ending, ...] = ()
     keeps_other_data: bool = False
 
 
@@ -170,14 +184,16 @@ class DeleteObject:
 class ControlService:
     """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on.
 
-    `fills` are the folders and files that a service which starts will write to, and `registers` is the Node that it
-    will make of this machine, if there is none yet: whoever undoes the start has to take both away.
+    `fills` are the folders that a service which starts will write to, `writes` the files that it makes elsewhere, and
+    `registers` is the Node that it will make of this machine, if there is none yet: whoever undoes the start has to
+    take all of that away.
     """
 
     service: str
     verb: ServiceVerb
     is_needed: bool = True
     fills: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
     registers: str = ""
 
 

@@ -5,7 +5,7 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Protocol
 
 from garboard.documents import Json
@@ -97,7 +97,7 @@ class OwnerBefore:
 
 @dataclass(frozen=True, slots=True)
 class FolderBefore:
-    """A folder, or a file, that others will write to, and what was in it; None if there was none."""
+    """A folder that others will write to, and what was in it; None if there was none."""
 
     path: str
     names: tuple[str, ...] | None
@@ -151,7 +151,7 @@ def observe(action: Action, eyes: Eyes, keep: Callable[[bytes], str]) -> Before:
             below = eyes.files.paths_below(action.path) if action.mode is None else ()
             return Before(owners=_owners([action.path, *below], eyes.files))
         case ControlService():
-            return _observe_service(action, eyes)
+            return _observe_service(action, eyes, keep)
         case PutObject() | PatchObject() | DeleteObject():
             return _observe_object(action, eyes, keep)
         case AddMember():
@@ -203,13 +203,14 @@ def _owners(paths: Iterable[str], files: FileView) -> tuple[OwnerBefore, ...]:
     return tuple(OwnerBefore(path, *owner) for path, owner in found if owner is not None)
 
 
-def _observe_service(action: ControlService, eyes: Eyes) -> Before:
+def _observe_service(action: ControlService, eyes: Eyes, keep: Callable[[bytes], str]) -> Before:
     is_active = eyes.services is not None and eyes.services.is_active(action.service)
     folders = (
         FolderBefore(path, None if eyes.files.owner(path) is None else eyes.files.entries(path))
         for path in action.fills
     )
-    return Before(active_services=(action.service,) if is_active else (), filled=tuple(folders))
+    files = _observe_files(action.writes, eyes.files, keep)
+    return replace(files, active_services=(action.service,) if is_active else (), filled=tuple(folders))
 
 
 def _observe_object(action: ObjectAction, eyes: Eyes, keep: Callable[[bytes], str]) -> Before:

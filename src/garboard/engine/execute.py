@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Protocol
 
 from garboard.documents import Json
@@ -50,6 +51,8 @@ from garboard.values import dataclass
 # What the API server is asked for: doing it twice is doing it once.
 _REPEATABLE = (PutObject, PatchObject, DeleteObject, EndTurn)
 _PAUSE_S = 1.0
+# Who we are to the cluster has no right, has run out, or never came to be.
+_WITHOUT_RIGHTS = ("forbidden", "unauthenticated", "bad-kubeconfig")
 
 
 class PlanRefused(GarboardError):
@@ -238,7 +241,7 @@ class Executor:
             case RemoveFolder():
                 files.remove_folder(action.path)
             case EmptyFolder():
-                files.empty_folder(action.path)
+                files.empty_folder(action.path, keeps=action.keeps)
             case Unmount():
                 files.unmount(action.path, flags=action.flags)
             case ChangeOwner():
@@ -261,7 +264,10 @@ class Executor:
         for each in action.fillings:
             data = self._filling(each, action)
             content = _replaced(content, each.placeholder, base64.b64encode(data).decode())
-        return replace(action, content=content, fillings=())
+        for ending in action.endings:
+            moment = (datetime.now(UTC) + ending.after).strftime("%Y-%m-%dT%H:%M:%SZ")
+            content = _replaced(content, ending.placeholder, base64.b64encode(moment.encode()).decode())
+        return replace(action, content=content, fillings=(), endings=())
 
     def _filling(self, filling: Filling, action: PutObject) -> bytes:
         data = self.hands.files.read(filling.path)
@@ -294,7 +300,7 @@ class Executor:
         try:
             self.hands.objects.delete(action)
         except GarboardError as error:
-            if action.is_needed or error.error_class != "forbidden":
+            if action.is_needed or error.error_class not in _WITHOUT_RIGHTS:
                 raise
             todo = f"kubectl delete {action.kind.lower()} {action.name}"
             self.report(f"[{phase}] warning: this node may not delete {action.kind} {action.name}; please do: {todo}")

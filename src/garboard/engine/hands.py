@@ -55,8 +55,8 @@ class FileWriter(Protocol):
         """Remove a folder if nothing is in it."""
         ...
 
-    def empty_folder(self, path: str) -> None:
-        """Remove everything below a folder but what is mounted there."""
+    def empty_folder(self, path: str, *, keeps: tuple[str, ...]) -> None:
+        """Remove everything below a folder but what is mounted there, and what is in it by those names."""
         ...
 
     def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:

@@ -10,7 +10,7 @@ from garboard.documents import Json
 from garboard.engine.before import Before
 from garboard.engine.plan import Plan
 from garboard.engine.storing import PlanCodec
-from garboard.errors import BadDocument
+from garboard.errors import NotReady
 from garboard.values import dataclass
 
 FORMAT = 1
@@ -117,13 +117,25 @@ def whole_lines(data: bytes) -> bytes:
 def read_run(data: bytes, codec: PlanCodec) -> RunRecord | None:
     """Return what the lines of a journal say, or None if the run ended before its plan was written down."""
     record: RunRecord | None = None
-    for line in whole_lines(data).splitlines():
-        entry = _entry(line)
-        if entry["type"] == "plan":
-            record = RunRecord(_header(entry), steps=len(_steps(entry["plan"])))
-        elif record is not None:
-            record = _after(record, entry, codec)
+    for number, line in enumerate(whole_lines(data).splitlines(), start=1):
+        try:
+            record = _read_line(record, json.loads(line), codec)
+        except (ValueError, KeyError, TypeError) as error:
+            raise damaged_journal(f"line {number} cannot be read: {error}") from error
     return record
+
+
+def damaged_journal(why: str) -> NotReady:
+    """Return the error for a run that can be neither resumed nor undone, because nobody knows what it did."""
+    return NotReady(why, hint="the disk may be damaged; garboard reset cleans the node up", error_class="bad-journal")
+
+
+def _read_line(record: RunRecord | None, entry: dict[str, Json], codec: PlanCodec) -> RunRecord:
+    if entry["type"] == "plan":
+        return RunRecord(_header(entry), steps=len(_steps(entry["plan"])))
+    if record is None:
+        raise ValueError("the plan should stand before it")
+    return _after(record, entry, codec)
 
 
 def _after(record: RunRecord, entry: Mapping[str, Json], codec: PlanCodec) -> RunRecord:
@@ -144,23 +156,10 @@ def _after(record: RunRecord, entry: Mapping[str, Json], codec: PlanCodec) -> Ru
             return replace(record, failure=str(entry["message"]))
         case "closed":
             state = str(entry["state"])
-            assert state in ("committed", "undone", "failed", "reset")
+            _check(state in ("committed", "undone", "failed", "reset"), "a state that is not known")
             return replace(record, state=state)  # type: ignore[arg-type]
         case _:
             return record
-
-
-def _entry(line: bytes) -> dict[str, Json]:
-    try:
-        entry = json.loads(line)
-    except ValueError as error:
-        raise BadDocument(
-            f"a line of the journal is no JSON: {error}",
-            hint="the disk may be damaged; clean the node up with garboard reset",
-            error_class="bad-journal",
-        ) from error
-    assert isinstance(entry, dict)
-    return entry
 
 
 def header_entry(header: RunHeader) -> dict[str, Json]:
@@ -182,13 +181,13 @@ def header_entry(header: RunHeader) -> dict[str, Json]:
 
 def _header(entry: Mapping[str, Json]) -> RunHeader:
     if entry.get("format") != FORMAT:
-        raise BadDocument(
-            f"run {entry.get('run')} was journaled in format {entry.get('format')}, and this garboard knows {FORMAT}",
-            hint="use the garboard that began the run",
+        raise NotReady(
+            f"it is in format {entry.get('format')}, and this garboard knows {FORMAT}",
+            hint="use the garboard that began the run, or clean the node up with garboard reset",
             error_class="bad-journal",
         )
     cluster = str(entry["cluster"])
-    assert cluster in ("made", "local", "elsewhere")
+    _check(cluster in ("made", "local", "elsewhere"), "a cluster that is not known")
     return RunHeader(
         run=str(entry["run"]),
         command=str(entry["command"]),
@@ -209,17 +208,25 @@ def _steps(plan: Json) -> list[Json]:
 
 def _before(entry: Mapping[str, Json], codec: PlanCodec) -> Before:
     found = entry.get("before", {})
-    assert isinstance(found, dict)
+    if not isinstance(found, dict):
+        raise TypeError("what was before is no mapping")
     facts: dict[str, object] = {key: codec.decode(value) for key, value in found.items()}
     return Before(**facts)  # type: ignore[arg-type]
 
 
 def _index(entry: Mapping[str, Json]) -> int:
     index = entry["index"]
-    assert isinstance(index, int)
+    if not isinstance(index, int):
+        raise TypeError("a step has a number")
     return index
 
 
 def _texts(value: Json) -> dict[str, str]:
-    assert isinstance(value, dict)
+    if not isinstance(value, dict):
+        raise TypeError("texts by name are a mapping")
     return {key: str(text) for key, text in value.items()}
+
+
+def _check(is_so: bool, what: str) -> None:
+    if not is_so:
+        raise ValueError(what)

@@ -121,6 +121,8 @@ def _of_file(action: FileAction) -> dict[str, Json]:
             return {"uid": action.uid, "gid": action.gid, **mode}
         case Unmount() if action.flags:
             return {"flags": [*action.flags]}
+        case EmptyFolder() if action.keeps:
+            return {"keeps": [*action.keeps]}
         case _:
             return {}
 
@@ -151,7 +153,9 @@ def _of_issue(action: Issue) -> dict[str, Json]:
 
 def _traces(action: ControlService) -> dict[str, Json]:
     fills: dict[str, Json] = {"fills": [*action.fills]} if action.fills else {}
-    return {**fills, "registers": action.registers} if action.registers else fills
+    writes: dict[str, Json] = {"writes": [*action.writes]} if action.writes else {}
+    registers: dict[str, Json] = {"registers": action.registers} if action.registers else {}
+    return {**fills, **writes, **registers}
 
 
 def _content(data: bytes, *, is_secret: bool) -> dict[str, Json]:
@@ -214,6 +218,8 @@ def _file_title(action: FileAction, verb: str) -> str:
             return f"give {action.path} to {action.uid}:{action.gid}{mode}"
         case Unmount():
             return f"unmount what is below {action.path}"
+        case EmptyFolder() if action.keeps:
+            return f"empty {action.path} but for {', '.join(action.keeps)}"
         case _:
             return f"{verb} {action.path}"
 

@@ -14,14 +14,24 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, TypeAlias, get_args
 
 from garboard.documents import Json
-from garboard.engine.action import Action, Filling, IssuedFile, Outcome
+from garboard.engine.action import Action, Ending, Filling, IssuedFile, Outcome
 from garboard.engine.before import BEFORE_TYPES
 from garboard.engine.plan import Note, Plan, Step
 from garboard.errors import BadDocument
 from garboard.values import dataclass
 
 _TAG = "$"  # the key that says of which type a mapping is
-_OWN_TYPES: tuple[type, ...] = (Plan, Step, Note, Outcome, IssuedFile, Filling, *BEFORE_TYPES, *get_args(Action))
+_OWN_TYPES: tuple[type, ...] = (
+    Plan,
+    Step,
+    Note,
+    Outcome,
+    IssuedFile,
+    Filling,
+    Ending,
+    *BEFORE_TYPES,
+    *get_args(Action),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +126,24 @@ class PlanCodec:
 
     def _decode_tagged(self, name: str, of: Json) -> object:
         if name in ("tuple", "set"):
-            assert isinstance(of, list)
-            return (tuple if name == "tuple" else frozenset)(self.decode(each) for each in of)
+            return (tuple if name == "tuple" else frozenset)(self.decode(each) for each in _list(of))
         if name in self._named_adapters:
             return self._named_adapters[name].from_text(str(of))
         if name == "map":
-            assert isinstance(of, dict)
-            return {key: self.decode(each) for key, each in of.items()}
+            return self._decoded(of)
         kind = self._types[name]
-        if issubclass(kind, enum.Enum):
-            return kind(of)
-        assert isinstance(of, dict)
-        return kind(**{key: self.decode(each) for key, each in of.items()})
+        return kind(of) if issubclass(kind, enum.Enum) else kind(**self._decoded(of))
+
+    def _decoded(self, of: Json) -> dict[str, object]:
+        if not isinstance(of, dict):
+            raise TypeError("a mapping was kept there")
+        return {key: self.decode(each) for key, each in of.items()}
+
+
+def _list(of: Json) -> list[Json]:
+    if not isinstance(of, list):
+        raise TypeError("a list was kept there")
+    return of
 
 
 def _unreadable(why: str) -> BadDocument:

@@ -54,7 +54,7 @@ def plan_undo(
 ) -> Plan:
     """Plan back to where the run began; what is as it was already gets no step."""
     _refuse(plan, record)
-    done = [Done(plan.steps[index], before) for index, before in sorted(record.progress.begun.items())]
+    done = _begun(plan, record)
     node = next((each.step.node for each in done), "")
     objects = () if record.header.cluster == "made" else tuple(restore_objects(_pairs(done), eyes, kept))
     is_local = record.header.cluster == "local"
@@ -65,13 +65,22 @@ def plan_undo(
         # Not before the API server of this node is gone: without its member it hangs up on whoever is led to it.
         (MEMBERS, _end_turns(done)),
         (OBJECTS, () if is_local else objects),
-        (FILES, restore_files(_pairs(done), eyes.files, kept)),
+        (FILES, restore_files(_pairs(done), eyes.files, kept, is_filling=any(_active(done, eyes)))),
         (SERVICES, _start_services(done)),
     ]
     cause = f"run {record.header.run} is undone"
     chosen = [(phase, actions) for phase, actions in parts if phase in (FILES, SERVICES) or not keeps_objects]
     steps = tuple(Step(action, cause, phase, node) for phase, actions in chosen for action in actions)
     return Plan(steps, tuple(_notes(done)))
+
+
+def added_members(plan: Plan, record: RunRecord) -> tuple[str, ...]:
+    """Return the peer URLs of the members that the run may have added, and that its undoing removes."""
+    return tuple(_added(_begun(plan, record)))
+
+
+def _begun(plan: Plan, record: RunRecord) -> list[Done]:
+    return [Done(plan.steps[index], before) for index, before in sorted(record.progress.begun.items())]
 
 
 def _pairs(done: Iterable[Done]) -> list[tuple[Action, Before]]:
@@ -132,11 +141,16 @@ def _starts(done: list[Done]) -> Iterator[tuple[ControlService, Before]]:
             yield action, each.before
 
 
-def _stop_services(done: list[Done], eyes: Eyes) -> Iterator[Action]:
-    starts = dict.fromkeys(action.service for action, _ in _starts(done))
-    for service in starts:
+def _active(done: list[Done], eyes: Eyes) -> Iterator[str]:
+    """Yield the services that the run started and that are at work now."""
+    for service in dict.fromkeys(action.service for action, _ in _starts(done)):
         if eyes.services is not None and eyes.services.is_active(service):
-            yield ControlService(service=service, verb="stop", is_needed=False)
+            yield service
+
+
+def _stop_services(done: list[Done], eyes: Eyes) -> Iterator[Action]:
+    for service in _active(done, eyes):
+        yield ControlService(service=service, verb="stop", is_needed=False)
     fills = [folder for _, before in _starts(done) for folder in before.filled]
     if fills:
         yield RemoveSandboxes()

@@ -1,11 +1,11 @@
 """Files and folders as they were before a run."""
 
-import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
 from garboard.engine.action import (
     Action,
     ChangeOwner,
+    ControlService,
     EmptyFolder,
     MakeFolder,
     RemoveFile,
@@ -17,15 +17,22 @@ from garboard.engine.plan import written_by
 
 
 def restore_files(
-    done: Iterable[tuple[Action, Before]], files: FileView, kept: Callable[[str], bytes]
+    done: Iterable[tuple[Action, Before]], files: FileView, kept: Callable[[str], bytes], *, is_filling: bool = False
 ) -> Iterator[Action]:
-    """Yield what brings files and folders back, the last change first; what is as it was is left alone."""
+    """Yield what brings files and folders back, the last change first; what is as it was is left alone.
+
+    With `is_filling`, services are still at work in the folders that they fill.
+    """
     steps = list(done)
     for folder in _first_filled(steps).values():
-        yield from _emptied(folder, files)
+        yield from _emptied(folder, files, is_filling=is_filling)
     yield from _removed_temporaries(steps, files)
+    coming = _written_by_services(steps) if is_filling else frozenset[str]()
     for path, former in reversed(_first_found(steps).items()):
-        yield from _restored(path, former, files, kept)
+        if former is None and path in coming:
+            yield RemoveFile(path=path)
+        else:
+            yield from _restored(path, former, files, kept)
     yield from _former_owners(steps, files)
     yield from _removed_folders(steps, files)
 
@@ -47,6 +54,10 @@ def _first_found(steps: list[tuple[Action, Before]]) -> dict[str, FileBefore | N
         for file in before.files:
             found.setdefault(file.path, file)
     return found
+
+
+def _written_by_services(steps: list[tuple[Action, Before]]) -> frozenset[str]:
+    return frozenset(path for action, _ in steps if isinstance(action, ControlService) for path in action.writes)
 
 
 def _restored(path: str, former: FileBefore | None, files: FileView, kept: Callable[[str], bytes]) -> Iterator[Action]:
@@ -103,13 +114,12 @@ def _removed_folders(steps: list[tuple[Action, Before]], files: FileView) -> Ite
         yield RemoveFolder(path=path)
 
 
-def _emptied(folder: FolderBefore, files: FileView) -> Iterator[Action]:
-    """Yield the removal of what has come into a folder since."""
+def _emptied(folder: FolderBefore, files: FileView, *, is_filling: bool) -> Iterator[Action]:
+    """Yield the removal of what has come into a folder since, and still comes until its service has stopped."""
     if folder.names is None:
         yield from _removed_tree(folder.path, files)
-        return
-    for name in sorted(set(files.entries(folder.path)) - set(folder.names)):
-        yield from _removed_tree(posixpath.join(folder.path, name), files)
+    elif files.has_folder(folder.path) and (is_filling or set(files.entries(folder.path)) - set(folder.names)):
+        yield EmptyFolder(path=folder.path, keeps=folder.names)
 
 
 def _removed_tree(path: str, files: FileView) -> Iterator[Action]:

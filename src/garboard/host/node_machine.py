@@ -62,8 +62,8 @@ class NodeMachine:
     def remove_folder(self, path: str) -> None:
         remove_empty_folder(path)
 
-    def empty_folder(self, path: str) -> None:
-        empty_folder(path)
+    def empty_folder(self, path: str, *, keeps: tuple[str, ...]) -> None:
+        empty_folder(path, keeps=keeps)
 
     def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
         unmount_below(path, flags)

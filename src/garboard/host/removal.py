@@ -40,12 +40,16 @@ def remove_empty_folder(path: str | Path) -> None:
         raise _refused("remove", target, error) from error
 
 
-def empty_folder(path: str | Path) -> None:
-    """Remove all below a folder; links are removed and not followed, what is mounted there is left as it is."""
+def empty_folder(path: str | Path, *, keeps: Iterable[str] = ()) -> None:
+    """Remove all below a folder but what is in it by the names of `keeps`.
+
+    Links are removed and not followed, what is mounted there is left as it is.
+    """
     root = at(path)
     try:
         if root.is_dir():
-            _empty(root.resolve(), frozenset(mounts_below(path)))
+            top = root.resolve()
+            _empty(top, frozenset((*mounts_below(path), *(str(top / name) for name in keeps))))
             sync_folder(root)
     except FileNotFoundError:
         return
@@ -53,16 +57,16 @@ def empty_folder(path: str | Path) -> None:
         raise _refused("empty", root, error) from error
 
 
-def _empty(folder: Path, mounted: frozenset[str]) -> bool:
-    """Remove what is in `folder` and not mounted there; say whether nothing is left."""
+def _empty(folder: Path, kept: frozenset[str]) -> bool:
+    """Remove what is in `folder` and not to be kept, such as what is mounted there; say whether nothing is left."""
     is_empty = True
     for entry in os.scandir(folder):
         # The device of a folder would not tell: it is the same for a part of one disk that is mounted elsewhere on it.
-        if entry.path in mounted:
+        if entry.path in kept:
             is_empty = False
         elif not entry.is_dir(follow_symlinks=False):
             Path(entry.path).unlink(missing_ok=True)
-        elif _empty(Path(entry.path), mounted):
+        elif _empty(Path(entry.path), kept):
             Path(entry.path).rmdir()
         else:
             is_empty = False

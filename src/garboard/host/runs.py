@@ -64,7 +64,15 @@ class RunFolder:
         return digest
 
     def kept(self, sha256: str) -> bytes:
-        return read_file(self.path / _KEPT / sha256)
+        path = self.path / _KEPT / sha256
+        data = read_file(path) if at(path).exists() else b""
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise GarboardError(
+                f"{path} has gone, or holds something else than was kept there",
+                hint="the disk may be damaged; garboard reset cleans the node up",
+                error_class="bad-journal",
+            )
+        return data
 
     def drop_kept(self) -> None:
         path = at(self.path / _KEPT)

@@ -103,6 +103,7 @@ class _Waiting:
         self._observer = Observer()
         self._give_up_at = time.monotonic() + action.timeout_s
         self._holder = ""
+        self._failure = ""
         self._told_at = 0.0
 
     def is_over(self, lease: Lease) -> bool:
@@ -120,6 +121,9 @@ class _Waiting:
     def check(self, failure: GarboardError | None = None) -> None:
         """Raise if we have waited for long enough."""
         if time.monotonic() < self._give_up_at:
+            if failure and failure.message != self._failure:
+                self._report(f"[turn] trying again: {failure.message}")
+                self._failure = failure.message
             return
         if failure:
             raise failure

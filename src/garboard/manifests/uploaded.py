@@ -65,12 +65,12 @@ def certificates_token(token: str) -> BootstrapToken:
     return BootstrapToken(token=token, description=description, ttl=CERTIFICATES_TTL, usages=(), groups=())
 
 
-def kubeadm_certs_secret(sealed: Mapping[str, bytes], owner: ClusterObject, owner_uid: str) -> ClusterObject:
-    """Return the Secret with the sealed certificates by name (`ca.crt`, …); `owner` is the Secret of its token."""
+def kubeadm_certs_secret(sealed: Mapping[str, bytes], owner: str, owner_uid: str) -> ClusterObject:
+    """Return the Secret with the sealed certificates by name (`ca.crt`, …); `owner` is that of its token."""
     reference: Json = {
-        "apiVersion": owner.api_version,
-        "kind": owner.kind,
-        "name": owner.name,
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "name": owner,
         "uid": owner_uid,
         "blockOwnerDeletion": True,
         "controller": True,

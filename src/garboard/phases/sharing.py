@@ -4,28 +4,27 @@ import hashlib
 import hmac
 import string
 from collections.abc import Iterator
-from datetime import datetime
 
 from garboard.engine import Filling, Step
-from garboard.manifests.bootstrap_token import token_secret
 from garboard.manifests.uploaded import certificates_token, kubeadm_certs_rbac, kubeadm_certs_secret
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import ExternalEtcd
 from garboard.model.go_paths import join_path
 from garboard.phases.putting import put
+from garboard.phases.tokens import planned_token
 from garboard.pki.transfer import ExternalEtcdFiles, parse_certificate_key, shared_files
 
 _LETTERS = string.digits + string.ascii_lowercase
 _CAUSE = "further control-plane nodes fetch the certificates"
 
 
-def share_certificates(cluster: ClusterConfiguration, certificate_key: str, now: datetime) -> Iterator[Step]:
+def share_certificates(cluster: ClusterConfiguration, certificate_key: str) -> Iterator[Step]:
     """Plan the Secret with every shared file as it will be by then, sealed with the key, and who may read it."""
     key = parse_certificate_key(certificate_key)
-    owner = token_secret(certificates_token(_token_of(key)), now)
-    yield Step(put(owner), _CAUSE)
+    owner = planned_token(certificates_token(_token_of(key)))
+    yield Step(owner, _CAUSE)
     fillings = tuple(_fillings(cluster, key))
-    secret = kubeadm_certs_secret({}, owner, "")
+    secret = kubeadm_certs_secret({}, owner.name, "")
     secret.content["data"] = {each.placeholder.strip("<>").rpartition(" ")[2]: each.placeholder for each in fillings}
     yield Step(put(secret, fillings=fillings), _CAUSE)
     yield from (Step(put(each), _CAUSE) for each in kubeadm_certs_rbac())

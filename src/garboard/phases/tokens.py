@@ -3,11 +3,11 @@
 import base64
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from garboard.documents import Json
-from garboard.engine import PutObject
+from garboard.engine import Ending, PutObject
 from garboard.errors import BadUsage
 from garboard.manifests.bootstrap_token import token_secret
 from garboard.manifests.objects import KUBE_SYSTEM
@@ -19,6 +19,7 @@ SECRET_TYPE = "bootstrap.kubernetes.io/token"
 SELECTOR = f"type={SECRET_TYPE}"
 _PREFIX, _USAGE = "bootstrap-token-", "usage-bootstrap-"
 _NONE = "<none>"
+_END = "<the end of the token>"
 _HEADINGS = ("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")
 _WIDTHS = (23, 9, 7, 22, 56, 0)
 _DAY_S, _YEAR_S = 24 * 3600, 365 * 24 * 3600
@@ -55,6 +56,19 @@ def secret_name(token_id: str) -> str:
 def token_action(token: BootstrapToken, now: datetime) -> PutObject:
     """Return what puts a token into the cluster."""
     return put(token_secret(token, now))
+
+
+def planned_token(token: BootstrapToken) -> PutObject:
+    """Return what puts the Secret of a token into the cluster; its time begins then, and not with the plan."""
+    action = put(token_secret(token, datetime.fromtimestamp(0, UTC)))
+    content = action.content
+    assert isinstance(content, dict)
+    data = content["data"]
+    assert isinstance(data, dict)
+    if token.expires or token.ttl is None or "expiration" not in data:
+        return action
+    ending = Ending(_END, token.ttl.as_timedelta)
+    return replace(action, content={**content, "data": {**data, "expiration": _END}}, endings=(ending,))
 
 
 def token_id_of(text: str) -> str:

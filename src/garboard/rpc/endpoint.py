@@ -4,6 +4,7 @@ They turn what happens on streams into what happens in calls; carrying the bytes
 drivers.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,7 +53,7 @@ class RpcConfig:
     http2: Http2Config = field(default_factory=Http2Config)
 
 
-class Endpoint:
+class Endpoint(ABC):
     """What both ends do alike."""
 
     def __init__(self, *, is_client: bool, config: RpcConfig | None = None) -> None:
@@ -130,14 +131,17 @@ class Endpoint:
     def _on_end(self, event: http.ConnectionEnded) -> list[EndpointEvent]:
         return [*self.close(event.reason), event]
 
+    @abstractmethod
     def _on_headers(self, event: http.HeadersReceived) -> list[EndpointEvent]:
-        raise NotImplementedError
+        """The headers or the trailers of a call."""
 
+    @abstractmethod
     def _on_peer_end(self, call: Call) -> EndpointEvent:
-        raise NotImplementedError
+        """The peer will send nothing more on this call."""
 
+    @abstractmethod
     def _refuse(self, call: Call, status: Status) -> CallEnded:
-        raise NotImplementedError
+        """The peer sent a message that cannot be taken."""
 
 
 class ClientEndpoint(Endpoint):

@@ -8,6 +8,9 @@ from garboard.rpc.status import StatusCode
 PREFIX_BYTES: Final = 5
 DEFAULT_MAX_MESSAGE: Final = 4 * 1024 * 1024  # as grpc-go and gRPC core
 
+_SMALL_BYTES: Final = 1024
+_JOINED_BYTES: Final = 64 * 1024
+
 _PREFIX = struct.Struct(">BI")
 
 
@@ -36,7 +39,7 @@ class Deframer:
     def __init__(self, max_message: int = DEFAULT_MAX_MESSAGE) -> None:
         self._max_message = max_message
         self._start = b""  # of a prefix
-        self._parts: list[bytes] = []  # of a message whose prefix is known
+        self._parts: list[bytes | bytearray] = []  # of a message whose prefix is known
         self._missing_bytes = 0
         self.held_bytes = 0
 
@@ -55,13 +58,24 @@ class Deframer:
 
     def _complete(self, data: memoryview, messages: list[bytes]) -> int:
         part = bytes(data[: self._missing_bytes])
-        self._parts.append(part)
+        self._keep(part)
         self._missing_bytes -= len(part)
         self.held_bytes += len(part)
         if not self._missing_bytes:
             messages.append(b"".join(self._parts))
             self._parts.clear()
         return len(part)
+
+    def _keep(self, part: bytes) -> None:
+        """Small parts are joined as they come: one by one, each would cost many times what it holds."""
+        if len(part) >= _SMALL_BYTES:
+            self._parts.append(part)
+            return
+        last = self._parts[-1]
+        if isinstance(last, bytearray) and len(last) < _JOINED_BYTES:
+            last += part
+        else:
+            self._parts.append(bytearray(part))
 
     def _cut(self, data: memoryview, at: int, messages: list[bytes]) -> None:
         end = len(data)

@@ -36,10 +36,14 @@ class Outbox:
         self._control.append(data)
 
     def answer(self, data: bytes) -> None:
-        """Queue a control frame that the peer made us send; a peer that reads nothing cannot make the queue grow."""
+        """Queue a control frame that the peer made us send."""
+        self.check_answers()
+        self._control.append(data)
+
+    def check_answers(self) -> None:
+        """A peer that reads nothing cannot make the queue grow."""
         if len(self._control) >= self._config.limits.queued_control_frames:
             raise ConnectionViolation(ErrorCode.ENHANCE_YOUR_CALM, "too many answers waiting to be read")
-        self._control.append(data)
 
     def headers(self, stream: Stream, headers: Headers, *, end_stream: bool) -> None:
         """Queue headers; they go before any data, since the stream has none yet."""

@@ -121,7 +121,7 @@ class Receiver:
             raise
         if ended:
             self._receive_end(stream)
-        elif not data and not frame.length:
+        elif not data and len(frame.payload) == frame.length:  # not the late part of a larger frame
             self._budgets.idle_frames.spend()
         if len(data) != len(frame.payload):
             self._link.credit(stream, len(frame.payload) - len(data))
@@ -177,6 +177,7 @@ class Receiver:
         if stream_id % 2 == 0:
             raise ConnectionViolation(ErrorCode.PROTOCOL_ERROR, "a client's stream with an even number")
         self._link.last_peer_stream_id = stream_id
+        self._link.outbox.check_answers()  # a stream that is refused in words leaves nothing but its answer
         if self._link.is_refusing or len(self._link.streams) >= self._link.config.limits.concurrent_streams:
             raise StreamViolation(stream_id, ErrorCode.REFUSED_STREAM, "no more streams")
         return self._link.add_stream(stream_id)
@@ -199,7 +200,7 @@ class Receiver:
         if frame.flags & frames.ACK:
             if frame.length or not self._has_settled:
                 raise ConnectionViolation(ErrorCode.FRAME_SIZE_ERROR, "a SETTINGS acknowledgement out of place")
-            return ()
+            return self._on_idle_frame(frame)
         self._budgets.settings.spend()
         grown = self._link.peer.update(frames.parse_settings(frame.payload))
         self._link.outbox.max_frame = self._link.peer.max_frame
@@ -223,6 +224,7 @@ class Receiver:
                 self._link.is_refusing = True
                 self._link.outbox.control(frames.goaway(self._link.last_peer_stream_id, ErrorCode.NO_ERROR))
                 return ()
+            self._budgets.idle_frames.spend()
             return (PingAcknowledged(payload),)
         if not self._has_sent_since_ping:
             self._budgets.pings.spend()
@@ -252,7 +254,7 @@ class Receiver:
             self._link.outbox.window += increment
             if not increment or self._link.outbox.window > frames.MAX_WINDOW:
                 raise ConnectionViolation(
-                    ErrorCode.FLOW_CONTROL_ERROR, "a window update of the connection out of range"
+                    _flaw_of_increment(increment), "a window update of the connection out of range"
                 )
             return ()
         stream = self._link.streams.get(frame.stream_id)
@@ -261,7 +263,7 @@ class Receiver:
             return ()
         stream.send_window += increment
         if not increment or stream.send_window > frames.MAX_WINDOW:
-            raise StreamViolation(stream.id, ErrorCode.FLOW_CONTROL_ERROR, "a window update out of range")
+            raise StreamViolation(stream.id, _flaw_of_increment(increment), "a window update out of range")
         self._link.outbox.resume(stream)
         return ()
 
@@ -284,3 +286,8 @@ class Receiver:
     def _receive_end(self, stream: Stream) -> None:
         stream.apply(Trigger.RECEIVE_END)
         self._link.forget_if_closed(stream)
+
+
+def _flaw_of_increment(increment: int) -> ErrorCode:
+    """RFC 9113 §6.9: what a window update that cannot be taken is called."""
+    return ErrorCode.FLOW_CONTROL_ERROR if increment else ErrorCode.PROTOCOL_ERROR

@@ -5,7 +5,9 @@ peer, or the entry, which has the peer dial. Ids tell them apart: agents count t
 servers in odd ones.
 """
 
-from garboard.rpc import Call
+from abc import ABC, abstractmethod
+
+from garboard.rpc import Call, Status
 from garboard.rpc.aio import AioLink
 from garboard.rpc.wire import BadWire
 from garboard.tunnel import packets
@@ -15,12 +17,13 @@ from garboard.tunnel.flow import Source
 from garboard.tunnel.metrics import Counter
 from garboard.tunnel.packets import Packet, counted_type_of, decode_packet, encode_packet, peek_data
 from garboard.tunnel.pipes import DataSink, Pipe, PipeSender
+from garboard.tunnel.stream_errors import StreamErrors
 from garboard.tunnel.tunnels import Backend
 
 OVERDRAWN = "more data on a connection than its credit allows"
 
 
-class Channel:
+class Channel(ABC):
     """The part of a Connect stream that is the same at both ends."""
 
     def __init__(self, link: AioLink, call: Call, counts: Counter, *, segments: tuple[str, str]) -> None:
@@ -35,9 +38,9 @@ class Channel:
         self._from, self._to = segments
         self._data_in = counts.of(self._from, "DATA")
 
+    @abstractmethod
     def refuse(self, reason: str) -> None:
         """The peer sent what it must not: the stream is over."""
-        raise NotImplementedError
 
     def messages_received(self, messages: list[bytes]) -> None:
         pipes, has_credit = self.sender.pipes, self.sender.terms.has_credit
@@ -63,6 +66,11 @@ class Channel:
         if consumed:
             self.call.consume(consumed_bytes, consumed)
             self.link.poke()
+
+    def count_errors(self, errors: StreamErrors, status: Status) -> None:
+        """The stream ended so: nothing more comes from the peer, and what waits does not reach it."""
+        errors.ended(self._from, status)
+        errors.not_sent(self._to, status, self.sender.waiting_types())
 
     # What exits and entries use.
 
@@ -99,6 +107,10 @@ class Channel:
     def close_exits(self) -> None:
         if self.exit is not None:
             self.exit.close_all()
+
+    def keep_exits_alive(self) -> None:
+        if self.exit is not None:
+            self.exit.keep_alive()
 
     @property
     def queued_bytes(self) -> int:

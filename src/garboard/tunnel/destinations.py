@@ -74,6 +74,12 @@ class AllowList:
     def allows(self, destination: Destination) -> bool:
         return destination in self.destinations or any(each.holds(destination) for each in self.networks)
 
+    def entry_for(self, destination: Destination) -> str:
+        """What of the list allows it, of which there is no more than was listed; empty if nothing does."""
+        if destination in self.destinations:
+            return str(destination)
+        return next((str(each) for each in self.networks if each.holds(destination)), "")
+
     def refused(self, wanted: Iterable[Destination]) -> tuple[Destination, ...]:
         """Those of the wanted ones that are not allowed."""
         return tuple(each for each in wanted if not self.allows(each))

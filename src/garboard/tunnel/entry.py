@@ -18,6 +18,11 @@ class Front(DataSink, Protocol):
     """One client's connection."""
 
     outflow: Outflow
+    writes: int  # what it was given to send on
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether what the client says waits for the tunnel."""
 
     def opened(self, pipe: Pipe) -> None:
         """Data may flow; the answer to the dial follows."""
@@ -47,6 +52,9 @@ class Stream(Protocol):
     def close_exits(self) -> None:
         """Close what we dialled for the peer."""
 
+    def keep_exits_alive(self) -> None:
+        """Notice when the far end of it is gone."""
+
     @property
     def queued_bytes(self) -> int: ...
 
@@ -60,6 +68,7 @@ class Entry:
         self.streams: dict[Backend, Stream] = {}
         self.fronts: dict[Tunnel, Front] = {}
         self.stalled = 0
+        self.past_writes = 0  # of fronts that are gone
 
     def join(self, backend: Backend, stream: Stream) -> None:
         self.streams[backend] = stream
@@ -85,7 +94,9 @@ class Entry:
 
     def front_gone(self, tunnel: Tunnel) -> None:
         self.perform(self.board.front_gone(tunnel))
-        self.fronts.pop(tunnel, None)
+        front = self.fronts.pop(tunnel, None)
+        if front is not None:
+            self.past_writes += front.writes
 
     def front_stalled(self, tunnel: Tunnel) -> None:
         self.stalled += 1
@@ -130,4 +141,7 @@ class Entry:
         """End what waits too long, for ever."""
         while True:
             await asyncio.sleep(TICK_S)
-            self.perform(self.board.expire())
+            self.expire()
+
+    def expire(self) -> None:
+        self.perform(self.board.expire())

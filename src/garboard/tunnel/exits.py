@@ -35,6 +35,8 @@ class ExitObserver(Protocol):
 
     def dial_failed(self, address: str, failed: DialFailed, seconds: float) -> None: ...
 
+    def dial_stopped(self, address: str, seconds: float) -> None: ...
+
     def denied(self, address: str, error: str) -> None: ...
 
     def closed(self, endpoint: "Endpoint") -> None: ...
@@ -79,7 +81,7 @@ class Exit:
         self._observer = observer
         self._watch = watch
         self._exchange = Exchange(ids, guard) if guard else Exchange(ids)
-        self._dials: dict[Connection, asyncio.Task[None]] = {}
+        self._dials: dict[Connection, tuple[asyncio.Task[None], float]] = {}  # each with the moment it began
         self.endpoints: dict[Connection, Endpoint] = {}
 
     def peer_said(self, packet: Packet) -> None:
@@ -90,6 +92,11 @@ class Exit:
 
     def peer_lost(self) -> None:
         self._perform(self._exchange.peer_lost())
+
+    def keep_alive(self) -> None:
+        """Look after the sockets that have come since the last time: most connections are shorter than that."""
+        for endpoint in self.endpoints.values():
+            endpoint.keep_alive()
 
     def close_all(self) -> int:
         """Close every connection with a word to the peer; how many there were is returned."""
@@ -122,11 +129,11 @@ class Exit:
                 case ToPeer(message, connection):
                     self._stream.send(message, connection.connect_id if connection else 0)
                 case Dial(connection):
-                    self._dials[connection] = asyncio.get_running_loop().create_task(self._dial(connection))
+                    began = time.monotonic()
+                    task = asyncio.get_running_loop().create_task(self._dial(connection, began))
+                    self._dials[connection] = (task, began)
                 case StopDial(connection):
-                    task = self._dials.pop(connection, None)
-                    if task is not None:
-                        task.cancel()
+                    self._stop_dial(connection)
                 case Deny(address, error):
                     self._observer.denied(address, error)
                 case Forget(connection):
@@ -136,8 +143,14 @@ class Exit:
                     if endpoint is not None:
                         endpoint.cut() if is_cut else endpoint.flush_and_close()
 
-    async def _dial(self, connection: Connection) -> None:
-        began = time.monotonic()
+    def _stop_dial(self, connection: Connection) -> None:
+        dialling = self._dials.pop(connection, None)
+        if dialling is not None:
+            task, began = dialling
+            task.cancel()
+            self._observer.dial_stopped(connection.address, time.monotonic() - began)
+
+    async def _dial(self, connection: Connection, began: float) -> None:
         try:
             await dial(connection.address, lambda: Endpoint(self, connection, self._watch))
             self._observer.dialled(connection.address, time.monotonic() - began)

@@ -8,6 +8,7 @@ stream of a stock peer, would hold them back too: it may do so only while its re
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -68,12 +69,14 @@ class Outflow:
     """What waits for one receiver."""
 
     __slots__ = ("_delivered", "_is_spilling", "_owed_bytes", "_progress_at", "_queue", "_sink", "_watch",
-                 "pushed", "queued_bytes")  # fmt: skip
+                 "pushed", "queued_bytes", "waited")  # fmt: skip
 
     def __init__(self, sink: Sink, watch: "StallWatch") -> None:
         self._sink = sink
         self._watch = watch
-        self._queue: deque[tuple[Chunk, int, Source | None]] | None = None  # made when it is needed first
+        # Made when it is needed first; each chunk with the moment since when it waits.
+        self._queue: deque[tuple[Chunk, int, Source | None, float]] | None = None
+        self.waited: Callable[[float], None] | None = None  # hears how long what had to wait did so
         self.queued_bytes = 0
         self._owed_bytes = 0
         self._is_spilling = False
@@ -102,7 +105,7 @@ class Outflow:
         owed: Source | None = source
         if source.shares_credit:
             owed = self._owe(size, source)
-        self._queue.append((chunk, size, owed))
+        self._queue.append((chunk, size, owed, time.monotonic()))
         self.queued_bytes += size
 
     def drain(self) -> None:
@@ -110,7 +113,9 @@ class Outflow:
         queue, sink = self._queue, self._sink
         self._is_spilling = False
         while queue and sink.has_room:
-            chunk, size, owed = queue.popleft()
+            chunk, size, owed, since = queue.popleft()
+            if self.waited is not None:
+                self.waited(time.monotonic() - since)
             self.queued_bytes -= size
             self.pushed += len(chunk)
             sink.push(chunk)
@@ -119,10 +124,13 @@ class Outflow:
     def clear(self) -> None:
         """Nobody will take what waits."""
         while self._queue:
-            _, size, owed = self._queue.popleft()
+            _, size, owed, _ = self._queue.popleft()
             self._settle(size, owed)
         self.queued_bytes = 0
         self._watch.waiting.discard(self)
+
+    def waiting(self) -> Iterator[Chunk]:
+        return (each[0] for each in self._queue or ())
 
     def check(self, now: float) -> None:
         """Whether others wait for a receiver that takes nothing; asked by the watch while its buffer is full."""
@@ -160,8 +168,8 @@ class Outflow:
         """Let the others go on: this one is about to be given up, unless it takes something soon."""
         self._is_spilling = True
         queue = self._queue or deque()
-        self._queue = deque((chunk, size, None) for chunk, size, _ in queue)
-        for _, size, owed in queue:
+        self._queue = deque((chunk, size, None, since) for chunk, size, _, since in queue)
+        for _, size, owed, _ in queue:
             self._settle(size, owed)
 
     def _settle(self, size: int, owed: Source | None) -> None:
@@ -182,9 +190,12 @@ class StallWatch:
         for outflow in list(self.waiting):
             outflow.check(now)
 
+    def look(self) -> None:
+        if self.waiting:
+            self.check(time.monotonic())
+
     async def run(self) -> None:
         """Give up those that stall, for ever."""
         while True:
             await asyncio.sleep(TICK_S)
-            if self.waiting:
-                self.check(time.monotonic())
+            self.look()

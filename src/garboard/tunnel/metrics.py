@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from garboard.documents import Json
 
 DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+AGENT_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
 LATENCY_BUCKETS: Final = (1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5)
 
 
@@ -85,17 +86,36 @@ class Histogram:
         self._counts[bisect_left(self._buckets, value)] += 1
         self._sum += value
 
+    @property
+    def count(self) -> int:
+        return sum(self._counts)
+
     def lines(self, name: str) -> list[str]:
         return [f"# TYPE {name} histogram", *self.rows(name)]
 
-    def rows(self, name: str, names: tuple[str, ...] = (), values: tuple[str, ...] = ()) -> list[str]:
-        """The numbers alone, under these labels."""
-        rows, total = [], 0
+    def rows(
+        self, name: str, names: tuple[str, ...] = (), values: tuple[str, ...] = (), *, zeros: int = 0
+    ) -> list[str]:
+        """The numbers alone, under these labels; `zeros` more were of no length at all."""
+        rows, total = [], zeros
         for bound, count in zip((*map(_number, self._buckets), "+Inf"), self._counts, strict=True):
             total += count
             rows.append(f"{name}_bucket{_labels((*names, 'le'), (*values, bound))} {total}")
         own = _labels(names, values)
         return [*rows, f"{name}_sum{own} {self._sum:g}", f"{name}_count{own} {total}"]
+
+
+class Waits:
+    """A histogram of waits, most of which are none: those are only counted, by whoever knows how many there were."""
+
+    def __init__(self, buckets: tuple[float, ...], total: Callable[[], int]) -> None:
+        self._waited = Histogram(buckets)
+        self._total = total
+        self.observe = self._waited.observe
+
+    def lines(self, name: str) -> list[str]:
+        at_once = max(self._total() - self._waited.count, 0)
+        return [f"# TYPE {name} histogram", *self._waited.rows(name, zeros=at_once)]
 
 
 class Histograms:

@@ -1,6 +1,7 @@
 """Connections on a shared stream: each has its turn, its order, and where both ends agreed on it, credit of its own."""
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 from garboard.rpc import Call
@@ -9,9 +10,11 @@ from garboard.tunnel import packets
 from garboard.tunnel.capabilities import STOCK, Terms
 from garboard.tunnel.flow import MAX_PAYLOAD, NOBODY, Chunk, Source
 from garboard.tunnel.metrics import Count
-from garboard.tunnel.packets import data_header, encode_packet
+from garboard.tunnel.packets import counted_type_of, data_header, encode_packet
 
 _UNBOUNDED: Final = 1 << 62
+# What a peer may leave unread of what belongs to no connection; one that reads nothing would let it grow for ever.
+MAX_UNREAD_MESSAGES: Final = 65_536
 LARGE_PAYLOAD: Final = 128 * 1024  # between our own ends
 
 
@@ -134,8 +137,10 @@ class PipeSender:
         if not self._urgent and call.has_room:
             call.send(message)
             self._link.poke()
-        else:
+        elif len(self._urgent) < MAX_UNREAD_MESSAGES:
             self._urgent.append(message)
+        else:
+            self._link.abort("the peer takes nothing of what it is told")
 
     def send(self, pipe: Pipe, chunks: tuple[Chunk, ...], size: int, cost: int, source: Source) -> None:
         """One message; `size` is what the source counts it as, `cost` what it takes of the pipe's credit."""
@@ -209,6 +214,13 @@ class PipeSender:
     def queued_bytes(self) -> int:
         """What connections want to send and may not yet."""
         return sum(cost for pipe in self.pipes.values() for _, _, cost, _ in pipe.queue or ())
+
+    def waiting_types(self) -> Iterator[str]:
+        """The packet types of what waits to be sent."""
+        yield from map(counted_type_of, self._urgent)
+        for pipe in self.pipes.values():
+            for chunks, _, cost, _ in pipe.queue or ():
+                yield "DATA" if cost else counted_type_of(bytes(chunks[0]))
 
     def _send_next(self, pipe: Pipe) -> None:
         assert pipe.queue is not None

@@ -46,6 +46,7 @@ class Probe:
         self._tunnel = Tunnel()
         self._answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.outflow = Outflow(self, entry.watch)
+        self.writes = 0
 
     async def dial(self, address: str, via: Backend) -> tuple[str, float]:
         """Why the address cannot be reached through this peer (empty when it can), and how long that took to know."""
@@ -67,6 +68,10 @@ class Probe:
     @property
     def has_room(self) -> bool:
         return True
+
+    @property
+    def is_held_back(self) -> bool:
+        return False
 
     @property
     def backlog(self) -> int:

@@ -23,6 +23,9 @@ def trace_text(document: Any) -> str:
 
 def _server_lines(document: Any) -> Iterable[str]:
     yield f"server {document['id']}"
+    file = document.get("tenantsFile")
+    if file and file["problem"]:
+        yield f"{file['path']} is not in use as it is now: {file['problem']}"
     for tenant in document["tenants"]:
         yield ""
         named = f"tenant {tenant['name']} ({', '.join(tenant['serverNames'])})" if tenant["name"] else "cluster"

@@ -1,7 +1,9 @@
 """A TCP or unix connection at the outer end of a tunnel: a client of ours, or an endpoint."""
 
 import asyncio
-from typing import Final, cast
+import contextlib
+import socket
+from typing import Final, Protocol, cast
 
 from garboard.tunnel.flow import Chunk, Outflow, Source, StallWatch
 
@@ -12,16 +14,44 @@ FLUSH_TIMEOUT_S: Final = 10.0
 BACKLOG: Final = 4096
 
 
+# As Go has them: a peer that is gone without a word is noticed after two and a half minutes.
+_KEEPALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 9),
+)
+KEEPALIVE_EVERY_S: Final = 10.0
+
+
+class Settable(Protocol):
+    """A socket of any event loop."""
+
+    @property
+    def family(self) -> int: ...
+
+    def setsockopt(self, level: int, name: int, value: int, /) -> None: ...
+
+
+def keep_alive(peer: Settable) -> None:
+    """Have the kernel ask a silent TCP peer whether it is there; what a listening socket accepts inherits it."""
+    if peer.family in (socket.AF_INET, socket.AF_INET6):
+        for option in _KEEPALIVE:
+            peer.setsockopt(*option)
+
+
 class SocketEnd(asyncio.Protocol):
     """Reads no further ahead than the tunnel takes, and buffers no more than it may for a socket that is slow."""
 
     shares_credit = False
+    _is_kept_alive = False
 
     def __init__(self, watch: StallWatch) -> None:
         self.transport: asyncio.Transport | None = None
         self.outflow = Outflow(self, watch)
         self.bytes_read = 0
         self.bytes_written = 0
+        self.writes = 0
         self._under_way = 0
         self._is_reading = True
         self._is_full = False
@@ -38,9 +68,15 @@ class SocketEnd(asyncio.Protocol):
     def backlog(self) -> int:
         return self.transport.get_write_buffer_size() if self.transport is not None else 0
 
+    @property
+    def is_held_back(self) -> bool:
+        """Whether it is not read, since the tunnel takes no more for now."""
+        return not self._is_reading
+
     def push(self, chunk: Chunk) -> None:
         assert self.transport is not None
         self.bytes_written += len(chunk)
+        self.writes += 1
         self.transport.write(chunk)
 
     def give_up(self) -> None:
@@ -63,6 +99,7 @@ class SocketEnd(asyncio.Protocol):
             size = len(message)
             self.outflow.pushed += size - start
             self.bytes_written += size - start
+            self.writes += 1
             self.transport.write(memoryview(message)[start:])
             source.release(size)
 
@@ -91,6 +128,13 @@ class SocketEnd(asyncio.Protocol):
             self.transport.close()
         if self.backlog or not self.outflow.is_empty:
             self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_TIMEOUT_S, self.transport.abort)
+
+    def keep_alive(self) -> None:
+        """Notice when the peer is gone without a word; to be said of sockets that live for a while."""
+        if not self._is_kept_alive and self.transport is not None:
+            self._is_kept_alive = True
+            with contextlib.suppress(OSError):  # it has just been closed
+                keep_alive(self.transport.get_extra_info("socket"))
 
     def cut(self) -> None:
         """Close at once; what waits is dropped."""

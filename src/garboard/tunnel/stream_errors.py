@@ -1,5 +1,6 @@
 """Streams that ended otherwise than well, counted under the stock programs' name and labels."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from garboard.rpc import Status, StatusCode
@@ -22,3 +23,9 @@ class StreamErrors:
     def ended(self, segment: str, status: Status) -> None:
         if not status.is_ok:
             self.counter.of(segment, _GO_NAMES[status.code], "Unknown").value += 1
+
+    def not_sent(self, segment: str, status: Status, packet_types: Iterable[str]) -> None:
+        """Packets that the end of their stream overtook."""
+        if not status.is_ok:
+            for packet_type in packet_types:
+                self.counter.of(segment, _GO_NAMES[status.code], packet_type).value += 1

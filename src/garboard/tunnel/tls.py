@@ -10,10 +10,14 @@ import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from garboard.errors import NotReady
 from garboard.rpc import client_tls, server_tls
+
+# A peer that says nothing holds a socket no longer than this.
+HANDSHAKE_TIMEOUT_S: Final = 10.0
 
 log = logging.getLogger("garboard.tunnel")
 
@@ -106,17 +110,19 @@ def _verified_chain(peer: ssl.SSLObject) -> list[bytes]:
 class Listening:
     """The context of a listening socket, which turns every client over to the keys for the name it asks for."""
 
-    def __init__(self, choose: Callable[[str | None], ListenerKeys | None], keys: Iterable[ListenerKeys],
-                 policy: TlsPolicy) -> None:  # fmt: skip
+    def __init__(self, choose: Callable[[str | None], ListenerKeys | None], policy: TlsPolicy) -> None:
         self._choose = choose
         self._owners: WeakKeyDictionary[ssl.SSLContext, ListenerKeys] = WeakKeyDictionary()
         self.context = _agree(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), policy)
-        # Whether a certificate is asked for is settled before the name is known; whether it must be there, after.
-        asks = [each.files.client_ca is not None for each in keys]
-        self.context.verify_mode = ssl.CERT_REQUIRED if all(asks) else ssl.CERT_OPTIONAL if any(asks) else ssl.CERT_NONE
         # As Go does: whatever the authority's file holds is trusted, an intermediate too.
         self.context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         self.context.sni_callback = self._on_hello
+
+    def ask_for(self, keys: Iterable[ListenerKeys]) -> None:
+        """Ask clients for certificates as these keys want it; to be said before the first of them comes."""
+        # Whether a certificate is asked for is settled before the name is known; whether it must be there, after.
+        asks = [each.files.client_ca is not None for each in keys]
+        self.context.verify_mode = ssl.CERT_REQUIRED if all(asks) else ssl.CERT_OPTIONAL if any(asks) else ssl.CERT_NONE
 
     def owner_of(self, peer: ssl.SSLObject) -> ListenerKeys | None:
         """The keys that a client has shaken hands with."""
@@ -132,12 +138,18 @@ class Listening:
         return None
 
 
+def handshake(listening: Listening) -> dict[str, Any]:
+    """How a listening socket agrees on TLS, as the event loop's `create_server` takes it."""
+    return {"ssl": listening.context, "ssl_handshake_timeout": HANDSHAKE_TIMEOUT_S}
+
+
 def _versions(files: tuple[Path, ...]) -> tuple[tuple[int, int, int] | None, ...]:
     """What tells one version of a file from the next."""
-    return tuple(_version(file) for file in files)
+    return tuple(version_of(file) for file in files)
 
 
-def _version(file: Path) -> tuple[int, int, int] | None:
+def version_of(file: Path) -> tuple[int, int, int] | None:
+    """What tells one version of a file from the next; nothing of one that is not there."""
     try:
         stat = file.stat()
     except OSError:

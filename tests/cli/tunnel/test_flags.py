@@ -83,6 +83,18 @@ def test_tokens_leases_and_tls_are_understood() -> None:
     assert counted.server_count_source is CountSource.MAX
 
 
+@pytest.mark.parametrize(
+    ("command", "newer"),
+    [
+        # Of the stock project's main branch, after v0.36.0; the gate is KEP-2025's.
+        (server_command.server, ["--frontend-write-channel-size=10", "--feature-gates=NodeToMasterTraffic=true"]),
+        (agent_command.agent, ["--lease-label-selector", "a in (b)", "--feature-gates", "NodeToMasterTraffic=true"]),
+    ],
+)
+def test_flags_newer_than_the_stock_release_are_taken(command: click.Command, newer: list[str]) -> None:
+    assert flags_of(command, *newer)
+
+
 @pytest.mark.real
 @pytest.mark.parametrize(("end", "command"), [("server", server_command.server), ("agent", agent_command.agent)])
 def test_every_flag_of_the_stock_program_is_taken(binaries: Binaries, end: str, command: click.Command) -> None:

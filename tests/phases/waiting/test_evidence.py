@@ -12,6 +12,7 @@ from garboard.phases.waiting import (
     KubeletBootstrapped,
     KubeletHealthy,
     gather,
+    gather_component,
 )
 from tests.phases.waiting.test_looking import manifest
 from tests.phases.waiting.worlds import NOW, MemoryWorld
@@ -95,3 +96,25 @@ def test_a_name_that_does_not_resolve_is_told() -> None:
     assert "DNS: api.example.com does not resolve: Name or service not known" in lines
     lines = gather(API_SERVER, world(names={"api.example.com": "192.0.2.1"}), endpoint="api.example.com:6443").lines
     assert "DNS: api.example.com is 192.0.2.1" in lines
+
+
+def test_shared_endpoint_at_which_nobody_answers_is_told() -> None:
+    lines = gather(API_SERVER, world(), endpoint="192.0.2.250:6443").lines
+    assert "endpoint: nobody answers at 192.0.2.250:6443: https://192.0.2.250:6443/version: Connection refused" in lines
+    answering = world(web={"https://192.0.2.250:6443/version": Answer(200, "{}")})
+    assert not any("endpoint" in line for line in gather(API_SERVER, answering, endpoint="192.0.2.250:6443").lines)
+
+
+def test_control_plane_that_the_kubelet_depends_on_is_told_where_it_is_on_this_machine() -> None:
+    gate = KubeletBootstrapped(node_name="cp2", timeout_s=1, server=SERVER)
+    here = world(running=[container(is_running=False, exit_code=1)])
+    assert "kube-apiserver: container 0123456789abc exited with status 1" in gather(gate, here).lines
+    here.files = {}
+    assert not any(line.startswith("kube-apiserver") for line in gather(gate, here).lines)
+
+
+def test_one_static_pod_is_told_of_with_its_kubelet() -> None:
+    here = world(running=[container(name="etcd", is_running=False, exit_code=2)])
+    told = gather_component("etcd", here)
+    assert told[0].startswith("kubelet: its service is active")
+    assert "etcd: container 0123456789abc exited with status 2" in told

@@ -299,7 +299,7 @@ def test_session_that_was_resumed_is_refused_even_where_openssl_takes_it(
 
     async def scenario() -> None:
         async with serve(world.options()) as server:
-            listening = server._tls.context
+            listening = server._clusters.tls.context
             listening.num_tickets = 2
             listening.options &= ~ssl.OP_NO_TICKET
             is_resumed, said = await asyncio.to_thread(shake_hands, server.agent_port, world.a, names, version)

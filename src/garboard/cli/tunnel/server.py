@@ -18,7 +18,7 @@ from garboard.tunnel.leases import DEFAULT_LABELS, DEFAULT_NAMESPACE
 from garboard.tunnel.server.options import KeyPair, Mode, ServerOptions
 from garboard.tunnel.server.routing import parse_strategies
 from garboard.tunnel.server.run import serve
-from garboard.tunnel.server.tenants import Tenant, read_tenants
+from garboard.tunnel.server.tenants import TenantsFile
 from garboard.tunnel.server.tokens import TokenRules
 from garboard.tunnel.suites import parse_minimum, parse_suites
 from garboard.tunnel.tls import TlsPolicy
@@ -89,6 +89,7 @@ def options_of(flags: dict[str, Any]) -> ServerOptions:
         mode = Mode(flags["mode"])
     except ValueError:
         raise BadUsage(f"--mode={flags['mode']} is not a mode", hint="write grpc or http-connect") from None
+    tenants_file = TenantsFile(flags["tenants"], Machine().read_file) if flags["tenants"] else None
     as_they_are = (
         "delete_existing_uds_file", "server_bind_address", "server_port", "agent_bind_address", "agent_port",
         "health_bind_address", "health_port", "admin_bind_address", "admin_port", "server_count", "kubeconfig",
@@ -115,7 +116,8 @@ def options_of(flags: dict[str, Any]) -> ServerOptions:
         lease_book=server_lease_book(flags["kubeconfig"], flags["lease_namespace"], flags["lease_label"])
         if flags["enable_lease_controller"]
         else None,
-        tenants=_tenants(flags["tenants"]),
+        tenants=tenants_file.load() if tenants_file else (),
+        tenants_file=tenants_file,
     )
 
 
@@ -128,10 +130,6 @@ def _token_rules(flags: dict[str, Any]) -> TokenRules | None:
         together = ", ".join(f"--{name.replace('_', '-')}" for name in names)
         raise BadUsage(f"{together} go together", hint="give all three")
     return TokenRules(*given)
-
-
-def _tenants(file: Path | None) -> tuple[Tenant, ...]:
-    return read_tenants(Machine().read_file(file), str(file)) if file is not None else ()
 
 
 def _keys(certificate: Path | None, key: Path | None, ca: Path | None, name: str) -> KeyPair | None:

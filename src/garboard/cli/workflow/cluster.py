@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from garboard.documents import Json
 from garboard.engine import DeleteObject, PatchObject, PutObject
-from garboard.errors import NotReady
+from garboard.errors import GarboardError, NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.manifests.uploaded import CLUSTER_ADMINS, cluster_admins_binding
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.putting import put
 
 if TYPE_CHECKING:
-    from garboard.kube import KubeClient
+    from garboard.kube import Access, KubeClient
 
 _RIGHTS_WITHIN_S, _RIGHTS_INTERVAL_S = 10.0, 0.1
 _SUPER_ADMIN_CONF = "/etc/kubernetes/super-admin.conf"
@@ -120,17 +120,26 @@ class NodeCluster:
 
     def _open(self, path: str, server: str | None = None) -> "KubeClient":
         # Most runs talk to no cluster, and the modules of HTTP and TLS take long to import.
-        from garboard.kube import KubeClient, read_access
+        from garboard.kube import KubeClient
+
+        server = server or (self.local_server if self._is_default else None)
+        try:
+            return KubeClient(self._access(path, server))
+        except GarboardError:
+            # A kubelet writes its kubeconfig before it has the certificate that this names.
+            stand_in = _STAND_INS.get(path)
+            if stand_in is None or self.machine.read(stand_in) is None:
+                raise
+            return KubeClient(self._access(stand_in, server))
+
+    def _access(self, path: str, server: str | None) -> "Access":
+        from garboard.kube import read_access
 
         data = self.machine.read(path)
-        if data is None and path in _STAND_INS:
-            path = _STAND_INS[path]
-            data = self.machine.read(path)
         if data is None:
             raise NotReady(
                 f"{path} does not exist",
                 hint="name the kubeconfig of an administrator with --kubeconfig",
                 error_class="bad-kubeconfig",
             )
-        server = server or (self.local_server if self._is_default else None)
-        return KubeClient(read_access(data, path, self.machine.read, server=server))
+        return read_access(data, path, self.machine.read, server=server)

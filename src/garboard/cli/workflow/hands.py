@@ -1,6 +1,6 @@
 """Who carries out a plan on this machine, and who looks before; the same for a run, its resumption and its undoing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, fields
 from datetime import datetime
@@ -14,7 +14,7 @@ from garboard.engine import AwaitGate, Eyes, Hands, Issue, PatchObject, Plan, Pu
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
 from garboard.phases.issuing import KeyRequest
-from garboard.phases.waiting import KubeletBootstrapped
+from garboard.phases.waiting import KubeletBootstrapped, gather_component
 from garboard.values import dataclass
 
 if TYPE_CHECKING:  # most of what makes a control plane is nothing to a worker
@@ -52,6 +52,13 @@ class Crew:
     eyes: Eyes
     cluster: NodeCluster
     world: NodeWorld
+    membership: "NodeMembership | None" = None
+
+    def require_majority(self, peer_urls: Iterable[str]) -> None:
+        """Refuse to take members away while etcd cannot decide that."""
+        for each in peer_urls:
+            assert self.membership is not None, "who added members can remove them"
+            self.membership.require_majority(each)
 
     def check(self, plan: Plan) -> None:
         """Refuse a kubeconfig that cannot be used, if neither a step of the plan nor the kubelet meanwhile makes it."""
@@ -75,8 +82,8 @@ def crew_for(
     """
     reached = cluster or NodeCluster(machine, settings.kubeconfig, settings.local_server)
     with ExitStack() as stack:
-        membership = stack.enter_context(_membership(machine, settings, reached)) if settings.certificates_dir else None
         world = NodeWorld(machine, reached, settings.cri_socket)
+        membership = stack.enter_context(_membership(settings, reached, world)) if settings.certificates_dir else None
         waits: Watcher = watcher(world, endpoint=settings.endpoint)
         hands = Hands(
             files=machine,
@@ -91,7 +98,7 @@ def crew_for(
             sealer=FileSealer(),
         )
         eyes = Eyes(files=machine, services=machine.manager, objects=reached, members=membership)
-        yield Crew(hands, eyes, reached, world)
+        yield Crew(hands, eyes, reached, world, membership)
 
 
 def _issuer(
@@ -109,7 +116,7 @@ def _issuer(
 
 
 def _membership(
-    machine: NodeMachine, settings: RunSettings, cluster: NodeCluster
+    settings: RunSettings, cluster: NodeCluster, world: NodeWorld
 ) -> "AbstractContextManager[NodeMembership]":
     from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
 
@@ -118,7 +125,9 @@ def _membership(
         data_dir=settings.etcd_data_dir,
         endpoints=tuple(filter(None, settings.etcd_endpoints.split(","))),
     )
-    return NodeMembership(machine, place, cluster.connect_shared, tell).opened()
+    return NodeMembership(
+        world.machine, place, cluster.connect_shared, tell, lambda: gather_component("etcd", world)
+    ).opened()
 
 
 def _awaits_kubelet_conf(plan: Plan, path: str) -> bool:

@@ -1,22 +1,26 @@
 """The members of etcd and the turns at changing them, from a control-plane node that is about to be one."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from garboard.engine import AddMember, EndTurn, Gate, PromoteMember, RemoveMember, TakeTurn, Watcher
-from garboard.errors import NotReady
+from garboard.errors import GarboardError, NotReady
 from garboard.host.node_machine import NodeMachine
+from garboard.manifests.etcd import CLIENT_PORT
+from garboard.model.addresses import join_host_port
 from garboard.model.go_paths import join_path
 from garboard.phases.waiting import EtcdHealthy
 
 if TYPE_CHECKING:
-    from garboard.etcd import EtcdMembers
+    from garboard.etcd import EtcdAccess, EtcdMembers
     from garboard.kube import KubeClient, LeaseTurns
 
 _ENDPOINTS_WITHIN_S = 120.0
+_MAJORITY_WITHIN_S = 15.0
 # Below the folder of certificates: the authority of etcd, and the client certificate that every member has.
 CREDENTIALS = ("etcd/ca.crt", "etcd/healthcheck-client.crt", "etcd/healthcheck-client.key")
 
@@ -30,19 +34,31 @@ class EtcdPlace:
     endpoints: tuple[str, ...] = ()  # where etcd is; the cluster is asked if it is not known
 
 
+def client_url(peer_url: str) -> str:
+    """Return where the member with this peer URL serves its clients, as kubeadm sets it up."""
+    return f"https://{join_host_port(urlsplit(peer_url).hostname or '', CLIENT_PORT)}"
+
+
 class NodeMembership:
     """Changes the members of etcd, and takes turns at that; connected when first needed, closed by `opened`.
 
-    `connect` leads to the API server of the cluster that is joined: the one of this node has no etcd yet.
+    `connect` leads to the API server of the cluster that is joined: the one of this node has no etcd yet. `evidence`
+    tells how the etcd of this node fares.
     """
 
     def __init__(
-        self, machine: NodeMachine, place: EtcdPlace, connect: "Callable[[], KubeClient]", report: Callable[[str], None]
+        self,
+        machine: NodeMachine,
+        place: EtcdPlace,
+        connect: "Callable[[], KubeClient]",
+        report: Callable[[str], None],
+        evidence: Callable[[], tuple[str, ...]],
     ) -> None:
         self.machine = machine
         self.place = place
         self.connect = connect
         self.report = report
+        self.evidence = evidence
 
     def take(self, action: TakeTurn) -> None:
         self._turns.take(action)
@@ -54,7 +70,15 @@ class NodeMembership:
         return self._members.add(action)
 
     def promote(self, action: PromoteMember) -> None:
-        self._members.promote(action)
+        from garboard.etcd import MembershipRefused
+
+        try:
+            self._members.promote(action)
+        except MembershipRefused as error:
+            lines = "".join(f"\n  {line}" for line in self.evidence())
+            raise MembershipRefused(
+                f"{error.message}{lines}", hint=error.hint, error_class=error.error_class
+            ) from error
 
     def remove(self, action: RemoveMember) -> None:
         self._members.remove(action)
@@ -71,6 +95,21 @@ class NodeMembership:
         from garboard.etcd import await_quorum
 
         await_quorum(self._members.client, timeout_s=timeout_s)
+
+    def require_majority(self, peer_url: str) -> None:
+        """Refuse if etcd can decide nothing now; the member of this node, known by its peer URL, is asked as well."""
+        from garboard.etcd import EtcdClient, await_quorum
+
+        endpoints = tuple(dict.fromkeys((client_url(peer_url), *self.place.endpoints, *self._announced())))
+        await_quorum(EtcdClient(endpoints, self._access()), timeout_s=_MAJORITY_WITHIN_S)
+
+    def _announced(self) -> tuple[str, ...]:
+        """Return where the Pods of etcd say it is; nothing if the API server cannot be asked, as without a majority."""
+        from garboard.etcd import find_endpoints
+
+        with suppress(GarboardError), self.connect() as cluster:
+            return find_endpoints(cluster, timeout_s=0.0)
+        return ()
 
     @contextmanager
     def opened(self) -> Iterator["NodeMembership"]:
@@ -89,14 +128,14 @@ class NodeMembership:
 
     @cached_property
     def _members(self) -> "EtcdMembers":
-        from garboard.etcd import EtcdAccess, EtcdClient, EtcdMembers, find_endpoints
+        from garboard.etcd import EtcdClient, EtcdMembers, find_endpoints
 
-        ca, certificate, key = (self._file(name) for name in CREDENTIALS)
+        access = self._access()
         endpoints = self.place.endpoints
         if not endpoints:
             with self.connect() as cluster:
                 endpoints = find_endpoints(cluster, timeout_s=_ENDPOINTS_WITHIN_S)
-        client = EtcdClient(endpoints, EtcdAccess(ca=ca, certificate=certificate, key=key))
+        client = EtcdClient(endpoints, access)
         has_data = join_path(self.place.data_dir, "member")
         return EtcdMembers(
             client,
@@ -104,6 +143,12 @@ class NodeMembership:
             has_data=lambda: self.machine.has_folder(has_data),
             abandoned=lambda: self._turns.left_behind(),
         )
+
+    def _access(self) -> "EtcdAccess":
+        from garboard.etcd import EtcdAccess
+
+        ca, certificate, key = (self._file(name) for name in CREDENTIALS)
+        return EtcdAccess(ca=ca, certificate=certificate, key=key)
 
     def _file(self, name: str) -> bytes:
         path = join_path(self.place.certificates_dir, name)

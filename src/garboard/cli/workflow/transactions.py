@@ -22,9 +22,11 @@ from garboard.engine import (
     Plan,
     PlanCodec,
     Progress,
+    RemoveMember,
     RunHeader,
     RunRecord,
     Step,
+    added_members,
     is_undoable,
     plan_undo,
     read_run,
@@ -73,6 +75,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class DamagedRun:
+    """A run on disk whose journal cannot be read."""
+
+    folder: RunFolder
+    error: GarboardError
+
+
+@dataclass(frozen=True, slots=True)
 class Transactions:
     """The runs of this node."""
 
@@ -81,20 +91,35 @@ class Transactions:
     codec: PlanCodec = field(default_factory=plan_codec)
 
     def all(self) -> tuple[Run, ...]:
-        found = ((folder, read_run(folder.lines(), self.codec)) for folder in self.folders.all())
-        return tuple(Run(folder, record) for folder, record in found if record is not None)
+        """Return the runs whose journals can be read."""
+        return tuple(each for each in self._found() if isinstance(each, Run))
+
+    def damaged(self) -> tuple[DamagedRun, ...]:
+        """Return the runs of which nobody knows what they did."""
+        return tuple(each for each in self._found() if isinstance(each, DamagedRun))
+
+    def _found(self) -> Iterator[Run | DamagedRun]:
+        for folder in self.folders.all():
+            try:
+                record = read_run(folder.lines(), self.codec)
+            except GarboardError as error:
+                yield DamagedRun(folder, error)
+            else:
+                if record is not None:
+                    yield Run(folder, record)
 
     def open_runs(self) -> tuple[Run, ...]:
         return tuple(each for each in self.all() if each.record.is_open)
 
     def refuse_open_or_busy(self) -> None:
         """Refuse to plan anything while an earlier run is open, or at work: then it is named."""
-        if self.open_runs():
+        if self.open_runs() or self.damaged():
             with self.folders.lock("garboard", wait_s=_WAIT_BEFORE_PLANNING_S):
                 self.refuse_open()
 
     def refuse_open(self) -> None:
         """Refuse to begin anything while an earlier run is neither finished nor undone."""
+        self._refuse_damaged()
         for each in self.open_runs():
             header, done = each.record.header, len(each.record.progress.finished)
             raise NotReady(
@@ -102,6 +127,14 @@ class Transactions:
                 hint="garboard resume carries it to its end"
                 + (", garboard undo takes it back" if each.record.is_undoable else ""),
                 error_class="run-open",
+            )
+
+    def _refuse_damaged(self) -> None:
+        for each in self.damaged():
+            raise NotReady(
+                f"the journal of run {each.folder.name} is damaged: {each.error.message}",
+                hint=each.error.hint,
+                error_class=each.error.error_class,
             )
 
     def carry_out(
@@ -136,6 +169,9 @@ class Transactions:
         """Close runs that there is nothing left of to resume or undo."""
         for each in self.open_runs():
             Journal(each.folder, self.codec, Eyes(files=self.machine)).close("reset")
+        for damaged in self.damaged():
+            tell(f"[reset] the damaged journal of run {damaged.folder.name} is removed")
+            damaged.folder.remove()
 
     def resume(self, options: RunOptions) -> str:
         """Carry the open run to its end, and return its name."""
@@ -172,11 +208,12 @@ class Transactions:
 
     def _the_open_one(self) -> Run:
         found = self.open_runs()
+        # A reset may begin on top of anything; else, while a run is being undone, it is the undo that goes on.
+        if found and found[-1].record.header.command == RESET:
+            return found[-1]
+        self._refuse_damaged()
         if not found:
             raise NotReady("no run is open on this node", hint="garboard init or join begins one", error_class="no-run")
-        # A reset may begin on top of anything; else, while a run is being undone, it is the undo that goes on.
-        if found[-1].record.header.command == RESET:
-            return found[-1]
         return next((each for each in found if each.record.header.undoes), found[-1])
 
     def _continue(self, run: Run, options: RunOptions) -> None:
@@ -186,6 +223,8 @@ class Transactions:
         settings = RunSettings.of_texts(header.settings)
         with crew_for(plan, self.machine, settings, header.started_at) as crew:
             Executor(crew.hands).refuse(plan)
+            if header.undoes:
+                crew.require_majority(_leaving(plan, progress))
             eyes = self._eyes(header, crew.eyes)
             journal = Journal(run.folder, self.codec, eyes, progress, keeps_before=run.record.is_undoable)
             self._perform(plan, journal, crew, replace(options, is_whole=header.is_whole), progress, header)
@@ -196,6 +235,9 @@ class Transactions:
         header = run.record.header
         settings = _settings_of_undo(header)
         with crew_for(Plan(), self.machine, settings, header.started_at) as crew:
+            # Without a majority of etcd the API server cannot even say what is there.
+            if not keeps_objects:
+                crew.require_majority(added_members(run.record.plan(run.folder, self.codec), run.record))
             plan = self._plan_undo(run, crew, keeps_objects=keeps_objects)
             own = replace(
                 header, settings=settings.texts(), command="undo", started_at=datetime.now(UTC), undoes=header.run
@@ -279,8 +321,9 @@ class Transactions:
 
     def _tidy(self) -> None:
         """Remove what closed runs kept if they were killed while they closed, the oldest, and those without a plan."""
+        told = {each.folder.name for each in self._found()}
         for folder in self.folders.all():
-            if read_run(folder.lines(), self.codec) is None:
+            if folder.name not in told:
                 folder.remove()
         closed = [each for each in self.all() if not each.record.is_open]
         for each in closed:
@@ -293,6 +336,13 @@ class Transactions:
         wait_s = 0.0 if options.is_whole else _WAIT_FOR_PHASE_S
         with self.folders.lock(f"garboard {options.command}", wait_s=wait_s):
             yield
+
+
+def _leaving(plan: Plan, progress: Progress) -> Iterator[str]:
+    """Yield the peer URLs of members that still have to be removed."""
+    for index, step in enumerate(plan.steps):
+        if isinstance(step.action, RemoveMember) and index not in progress.finished:
+            yield step.action.peer_url
 
 
 def can_journal() -> bool:

@@ -51,13 +51,18 @@ def plan_kubelet(
     if has_changes or not is_active:
         cause = "its configuration changes" if has_changes else "it does not run"
         start = ControlService(
-            service=KUBELET, verb="start", is_needed=False, fills=_fills(context), registers=registers
+            service=KUBELET,
+            verb="start",
+            is_needed=False,
+            fills=_fills(context),
+            # The kubelet of a join makes its own.
+            writes=(context.kubeconfig_path("kubelet.conf"),),
+            registers=registers,
         )
         yield Step(start, cause)
 
 
 def _fills(context: InitContext) -> tuple[str, ...]:
-    """Return what the kubelet and the pods of the control plane will write to; the one of a join makes kubelet.conf."""
+    """Return the folders that the kubelet and the pods of the control plane will write to."""
     etcd = context.config.cluster.etcd
-    own = (KUBELET_DIR, context.kubeconfig_path("kubelet.conf"))
-    return (*own, *((etcd.data_dir,) if isinstance(etcd, LocalEtcd) else ()), *POD_FOLDERS)
+    return (KUBELET_DIR, *((etcd.data_dir,) if isinstance(etcd, LocalEtcd) else ()), *POD_FOLDERS)

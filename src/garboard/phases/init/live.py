@@ -34,7 +34,7 @@ def plan_upload_certs(context: InitContext) -> Iterator[Step | Note]:
     if not context.uploads_certs:
         yield Note("Skipping phase. Please see --upload-certs")
         return
-    yield from share_certificates(context.config.cluster, context.certificate_key, context.now)
+    yield from share_certificates(context.config.cluster, context.certificate_key)
     if context.prints_certificate_key and not context.shows_join_command:
         text = f"The certificates are sealed with this key, which is shown only once:\n{context.certificate_key}\n"
         yield Step(Tell(about="the certificate key", text=text), "nodes need it to open the certificates")

@@ -7,7 +7,7 @@ from garboard.config import cluster_text
 from garboard.documents import Json
 from garboard.engine import Filling, Note, Step
 from garboard.manifests import ClusterObject
-from garboard.manifests.bootstrap_token import bootstrap_rbac, cluster_info_objects, token_secret
+from garboard.manifests.bootstrap_token import bootstrap_rbac, cluster_info_objects
 from garboard.manifests.coredns import coredns_objects
 from garboard.manifests.kube_proxy import control_plane_url, kube_proxy_objects
 from garboard.manifests.kubelet import CONFIG_FILE, with_resolv_conf
@@ -16,6 +16,7 @@ from garboard.phases.init.context import InitContext
 from garboard.phases.init.dns import decide_dns, observe_dns
 from garboard.phases.patching import PatchRun
 from garboard.phases.putting import put
+from garboard.phases.tokens import planned_token
 from garboard.pki.issue import certificate_pem
 from garboard.pki.kubeconfig import read_kubeconfig
 
@@ -45,8 +46,7 @@ def plan_kubelet_config(context: InitContext) -> Iterator[Step | Note]:
 
 def plan_bootstrap_token(context: InitContext) -> Iterator[Step | Note]:
     config = context.config
-    secrets = (token_secret(token, context.now) for token in config.bootstrap_tokens)
-    yield from _puts(secrets, "bootstrapTokens asks for it")
+    yield from (Step(planned_token(token), "bootstrapTokens asks for it") for token in config.bootstrap_tokens)
     yield from _puts(bootstrap_rbac(), "nodes join with bootstrap tokens")
     cluster, fillings = _public_cluster(context)
     yield from _puts(cluster_info_objects(cluster), "nodes that join look for the cluster here", fillings)

@@ -114,8 +114,11 @@ def _pins_of(info: ClusterInfo) -> tuple[str, ...]:
 
 def unknown_token(identifier: str, server: str, *, is_right_cluster: bool | None) -> NotTrusted:
     """Return the error for a token that the cluster has not signed with; pins may tell whether it is the right one."""
+    # The pins tell that the cluster is the one that was meant, and not that the token is of the same.
     why = (
-        "it has expired or was deleted" if is_right_cluster else "it has expired, was deleted, or is of another cluster"
+        "it has expired or was deleted, or is of another cluster than the CA that was announced"
+        if is_right_cluster
+        else "it has expired, was deleted, or is of another cluster"
     )
     return NotTrusted(
         f"the cluster at {server} does not know the token with the id {identifier!r}: {why}",

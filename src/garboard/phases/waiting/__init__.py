@@ -3,7 +3,7 @@
 Polling and deadlines are the engine's. The machine, the API server and the container runtime come in through `World`.
 """
 
-from garboard.phases.waiting.evidence import gather
+from garboard.phases.waiting.evidence import gather, gather_component
 from garboard.phases.waiting.gates import (
     ApiServerReady,
     ComponentHealthy,
@@ -30,5 +30,6 @@ __all__ = [
     "World",
     "control_plane_gates",
     "gather",
+    "gather_component",
     "look_at",
 ]

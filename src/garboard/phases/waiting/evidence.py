@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from garboard.documents import Json
 from garboard.engine import Evidence, Gate
 from garboard.errors import GarboardError
+from garboard.manifests.paths import manifest_path
 from garboard.model.addresses import parse_ip
 from garboard.phases.waiting.gates import (
     API_SERVER,
@@ -45,17 +46,26 @@ def _collectors(gate: NodeGate, world: World, endpoint: str) -> Iterator[Callabl
                 yield lambda: container_lines(_ETCD, world)
                 yield lambda: clock_lines(component_server(gate, world), world)
         case ApiServerReady():
+            yield lambda: control_plane_lines(world)
             yield lambda: dns_lines(gate.server, world)
             yield lambda: clock_lines(gate.server, world)
         case NodeRegistered():
+            yield lambda: control_plane_lines(world)
             yield lambda: request_lines(gate.node_name, world)
         case KubeletBootstrapped():
+            yield lambda: control_plane_lines(world)
             yield lambda: request_lines(gate.node_name, world)
             if gate.server:
                 yield lambda: dns_lines(gate.server, world)
                 yield lambda: clock_lines(gate.server, world)
     if endpoint:
-        yield lambda: dns_lines(endpoint, world)
+        yield lambda: endpoint_lines(endpoint, world)
+
+
+def gather_component(component: str, world: World) -> tuple[str, ...]:
+    """Find out how the kubelet and one of its static pods fare, for who waits for that in another way."""
+    collectors = (lambda: kubelet_lines(world), lambda: container_lines(component, world))
+    return tuple(line for collect in collectors for line in _collected(collect))
 
 
 def _collected(collect: Callable[[], Iterator[str]]) -> tuple[str, ...]:
@@ -113,6 +123,13 @@ def container_lines(component: str, world: World) -> Iterator[str]:
             f": {why}" if why else ""
         )
     yield from _log_lines(component, [log_text(line) for line in world.tail(found.log_path, LOG_LINES)])
+
+
+def control_plane_lines(world: World) -> Iterator[str]:
+    """Say how the API server of this machine and its etcd fare, where it has them: the kubelet depends on them."""
+    for component in (API_SERVER, _ETCD):
+        if world.read(manifest_path(component)) is not None:
+            yield from container_lines(component, world)
 
 
 def log_text(line: str) -> str:
@@ -179,6 +196,16 @@ def dns_lines(server: str, world: World) -> Iterator[str]:
         yield f"DNS: {host} is {', '.join(world.resolve(host))}"
     except GarboardError as error:
         yield f"DNS: {host} does not resolve: {error.message}"
+
+
+def endpoint_lines(endpoint: str, world: World) -> Iterator[str]:
+    """Say what the name of the cluster's shared endpoint stands for, and if nobody answers there, why."""
+    server = f"https://{endpoint}"
+    yield from dns_lines(server, world)
+    try:
+        world.get(f"{server}/version")
+    except GarboardError as error:
+        yield f"endpoint: nobody answers at {endpoint}: {error.message}"
 
 
 def _containers(world: World) -> Sequence[ContainerSeen]:

@@ -96,7 +96,7 @@ async def _run(handler: Handler, call: AioServerCall) -> None:
         status = Status(StatusCode.UNKNOWN, failed.message)
     except asyncio.CancelledError:
         status = Status(StatusCode.UNAVAILABLE, "the server is stopping")
-    except Exception:
+    except Exception:  # a handler's mistake ends its own call: the server goes on with the others
         log.exception("rpc.handler.crashed method=%s", call.method)
         status = Status(StatusCode.INTERNAL, "the server failed; its log tells more")
     if call.status is None:

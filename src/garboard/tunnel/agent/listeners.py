@@ -16,7 +16,7 @@ from garboard.tunnel.entry import Entry
 from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.fronts import FrontSocket
 from garboard.tunnel.metrics import Counter
-from garboard.tunnel.sockets import BACKLOG
+from garboard.tunnel.sockets import BACKLOG, keep_alive
 from garboard.tunnel.switchboard import Times
 
 # A server bounds its own dial by five seconds; this is for one that is silent.
@@ -116,6 +116,8 @@ class TargetPorts:
                 log.warning("target.not-listening target=%s address=%s reason=%s", target, self._bind_address, reason)
             self._reasons[target] = reason
             return
+        for each in server.sockets:
+            keep_alive(each)
         self._listening[target] = server
         self._reasons.pop(target, None)
         log.info("target.listening target=%s address=%s", target, self._bind_address)

@@ -18,6 +18,7 @@ from garboard.tunnel.agent.server_count import ServerCount
 from garboard.tunnel.agent.server_stream import AgentCounts, ServerStream
 from garboard.tunnel.capabilities import offer
 from garboard.tunnel.flow import StallWatch
+from garboard.tunnel.sockets import KEEPALIVE_EVERY_S, keep_alive
 
 CONNECT_TIMEOUT_S: Final = 10.0
 BACKOFF_FACTOR: Final = 1.5
@@ -67,6 +68,13 @@ class ServerPool:
         async with asyncio.TaskGroup() as group:
             for address in self._addresses:
                 group.create_task(self._keep(address))
+
+    async def keep_alive(self) -> None:
+        """Notice endpoints that are gone without a word, for ever."""
+        while True:
+            await asyncio.sleep(KEEPALIVE_EVERY_S)
+            for stream in self.streams.values():
+                stream.keep_exits_alive()
 
     def drain(self) -> None:
         """Make no new streams, and tell the servers to prefer other agents; what is asked of us we still do."""
@@ -126,6 +134,8 @@ class ServerPool:
             target, keepalive=KeepaliveConfig(self._options.keepalive_s), timeout_s=CONNECT_TIMEOUT_S
         )
         try:
+            assert client.link.transport is not None
+            keep_alive(client.link.transport.get_extra_info("socket"))
             stream = await self._open_stream(client, metadata)
             self._register(address, stream, client)
         except BaseException:

@@ -122,7 +122,13 @@ async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
         questions = {"/trace": AgentTracer(agent.pool, agent.ports)}
         admin = serve_pages(options.admin_bind_address, options.admin_server_port, pages, questions)
         agent.admin_port = await stack.enter_async_context(admin)
-        jobs = (agent.pool.run(), agent.watch.run(), agent.ports.run(), agent.ports.entry.keep_time())
+        jobs = (
+            agent.pool.run(),
+            agent.pool.keep_alive(),
+            agent.watch.run(),
+            agent.ports.run(),
+            agent.ports.entry.keep_time(),
+        )
         await stack.enter_async_context(beside(*jobs, agent.count_leases()))
         try:
             yield agent

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from garboard.errors import GarboardError
 from garboard.tunnel.leases import COUNT_EVERY_S, LeaseBook, valid_count
-from garboard.tunnel.metrics import DEFAULT_BUCKETS, Counter, Histograms, Metric
+from garboard.tunnel.metrics import AGENT_BUCKETS, Counter, Histograms, Metric
 
 log = logging.getLogger("garboard.tunnel")
 
@@ -53,7 +53,7 @@ class LeaseCounter:
         self._count = count
         self._on_change = on_change
         self._lists = Counter("http_response_code", "reason")
-        self._seconds = Histograms("http_response_code", DEFAULT_BUCKETS)
+        self._seconds = Histograms("http_response_code", AGENT_BUCKETS)
 
     async def run(self) -> None:
         """For ever."""

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from typing import Final
 
 from garboard.rpc import ClientCall, Status, StatusCode
 from garboard.rpc.aio import AioLink
@@ -15,10 +14,8 @@ from garboard.tunnel.entry import Entry
 from garboard.tunnel.exchange import DRAIN
 from garboard.tunnel.exits import Endpoint, Exit
 from garboard.tunnel.flow import StallWatch
-from garboard.tunnel.metrics import Counter, Histogram
+from garboard.tunnel.metrics import AGENT_BUCKETS, Counter, Histogram
 from garboard.tunnel.stream_errors import StreamErrors
-
-DIAL_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
 
 log = logging.getLogger("garboard.tunnel")
 
@@ -29,7 +26,7 @@ class AgentCounts:
     def __init__(self) -> None:
         self.packets = Counter("segment", "packet_type")
         self.errors = StreamErrors()
-        self.dial_seconds = Histogram(DIAL_BUCKETS)
+        self.dial_seconds = Histogram(AGENT_BUCKETS)
         self.dial_failures = Counter("reason")
         self.connection_failures = Counter("direction")
         self.stalled_endpoints = 0
@@ -41,6 +38,9 @@ class AgentCounts:
         # The stock agent knows these two reasons only.
         self.dial_failures.of("timeout" if failed.kind == "timed_out" else "unknown").value += 1
         log.info("endpoint.dial.failed address=%s error=%s", address, failed)
+
+    def dial_stopped(self, address: str, seconds: float) -> None:
+        pass
 
     def denied(self, address: str, error: str) -> None:
         log.info("endpoint.dial.denied address=%r error=%s", address, error)
@@ -65,8 +65,9 @@ class ServerStream(Channel):
         watch: StallWatch,
         on_end: Callable[["ServerStream", str], None],
     ) -> None:
-        super().__init__(link, call, counts.packets, segments=("from_server", "to_server"))
+        super().__init__(link, call, counts.packets, segments=("to_agent", "from_agent"))
         self._errors = counts.errors
+        self._connection_failures = counts.connection_failures
         self.begun: asyncio.Future[None] = link.loop.create_future()
         self.exit = Exit(self, ids, counts, watch)
         self._on_end = on_end
@@ -98,7 +99,9 @@ class ServerStream(Channel):
         pass  # a server ends a call with its status
 
     def ended(self, status: Status) -> None:
-        self._errors.ended("from_server", status)
+        if not status.is_ok:
+            self._connection_failures.of("from_server").value += 1
+        self.count_errors(self._errors, status)
         self.close()
         if not self.begun.done():
             self.begun.set_result(None)

@@ -41,7 +41,7 @@ class AgentStream(Channel):
         self.entry, self.backend = proxy, backend
         if terms.takes_dials:
             self.exit_parity = 1
-            observer = ReverseObserver(backend.agent_id, proxy.reverse)
+            observer = ReverseObserver(backend.agent_id, proxy.reverse, proxy.allowed)
             self.exit = Exit(self, proxy.reverse_ids, observer, proxy.watch, guard_of(proxy.allowed))
         proxy.join(backend, self)
         call.listener = self
@@ -59,7 +59,7 @@ class AgentStream(Channel):
 
     def ended(self, status: Status) -> None:
         if isinstance(self.entry, Proxy):
-            self.entry.errors.ended("from_agent", status)
+            self.count_errors(self.entry.errors, status)
         self._leave(status.message)
 
     def refuse(self, reason: str) -> None:

@@ -14,7 +14,7 @@ from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import Counter
 from garboard.tunnel.server.agent_stream import ServerIdentity, accept_agent, refuse_agent
 from garboard.tunnel.server.grpc_front import GrpcFront
-from garboard.tunnel.server.grpc_port import GrpcPort
+from garboard.tunnel.server.grpc_port import FRONT_STREAMS, GrpcPort
 from garboard.tunnel.server.http_front import HttpFront
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import Proxy
@@ -22,9 +22,9 @@ from garboard.tunnel.server.routing import Backends
 from garboard.tunnel.server.tenants import Mode, Tenant
 from garboard.tunnel.server.token_gate import Pace, TokenGate
 from garboard.tunnel.server.tokens import AgentRefused
-from garboard.tunnel.sockets import BACKLOG
+from garboard.tunnel.sockets import BACKLOG, keep_alive
 from garboard.tunnel.switchboard import Times
-from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy
+from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy, handshake
 from garboard.tunnel.web import cannot_listen
 
 DEFAULT_DIAL_S: Final = 30.0  # as long as an API server waits
@@ -51,11 +51,13 @@ class Cluster:
             lambda link, call: GrpcFront(self.proxy, link, call),
             options.frontend_keepalive_s,
             self._front_objection,
+            streams=FRONT_STREAMS,
         )
         self.server_port = 0
         self._policy = options.tls
         self._gate = _gate(tenant, options)
         self._reviews: set[asyncio.Task[None]] = set()
+        self._listener: asyncio.Server | None = None
 
     def take_agent(self, link: AioLink, call: ServerCall) -> None:
         """A Connect call on a connection that has been let in; with tokens, it waits for the review of its own."""
@@ -73,8 +75,11 @@ class Cluster:
             self.denials.of("certificate").value += 1
         return reason
 
-    async def listen(self) -> asyncio.Server:
-        """The front end, listening."""
+    async def listen(self) -> None:
+        """Open the front end."""
+        self._listener = await self._open_front()
+
+    async def _open_front(self) -> asyncio.Server:
         front = self.tenant.front
         accept: Callable[[], asyncio.BaseProtocol] = self.fronts.accept
         if front.mode is Mode.HTTP_CONNECT:
@@ -86,14 +91,20 @@ class Cluster:
             minimum=self._policy.minimum, ciphers=self._policy.ciphers, speaks_h2=front.mode is Mode.GRPC
         )
         keys = self.front_keys = ListenerKeys(front.keys, policy)
-        tls = Listening(lambda _name: keys, [keys], policy).context
+        tls = Listening(lambda _name: keys, policy)
+        tls.ask_for([keys])
         place = (front.bind_address or None, front.port)
         loop = asyncio.get_running_loop()
-        server = await listening(loop.create_server(accept, *place, ssl=tls, backlog=BACKLOG), f"port {front.port}")
+        server = await listening(
+            loop.create_server(accept, *place, backlog=BACKLOG, **handshake(tls)), f"port {front.port}"
+        )
         self.server_port = int(server.sockets[0].getsockname()[1])
         return server
 
     def stop(self) -> None:
+        """Take nothing new."""
+        if self._listener is not None:
+            self._listener.close()
         for review in self._reviews:
             review.cancel()
 
@@ -149,9 +160,12 @@ class SecureHttpFront(HttpFront):
 async def listening(starting: Coroutine[Any, Any, asyncio.Server], place: str) -> asyncio.Server:
     """The server once it listens; an address that cannot be had is told in words."""
     try:
-        return await starting
+        server = await starting
     except OSError as error:
         raise cannot_listen(place, error) from error
+    for each in server.sockets:
+        keep_alive(each)
+    return server
 
 
 def _gate(tenant: Tenant, options: ServerOptions) -> TokenGate | None:

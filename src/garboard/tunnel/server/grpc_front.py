@@ -23,6 +23,8 @@ class GrpcFront:
         self._tunnel = Tunnel()
         self._pipe: Pipe | None = None
         self.outflow = Outflow(self, proxy.watch)
+        self.outflow.waited = proxy.write_seconds.observe
+        self.writes = 0
         self._data_from_client = proxy.packets.of("from_client", "DATA")
         self._data_to_client = proxy.packets.of("to_client", "DATA")
         proxy.fronts[self._tunnel] = self
@@ -40,7 +42,12 @@ class GrpcFront:
     def backlog(self) -> int:
         return self._call.stream.queued_bytes
 
+    @property
+    def is_held_back(self) -> bool:
+        return self._pipe is not None and bool(self._pipe.queue)
+
     def push(self, chunk: Chunk) -> None:
+        self.writes += 1
         self._call.send(chunk)
         self._link.poke()
 
@@ -100,6 +107,8 @@ class GrpcFront:
 
     def ended(self, status: Status) -> None:
         self._proxy.errors.ended("from_client", status)
+        unsent = (counted_type_of(bytes(chunk)) for chunk in self.outflow.waiting())
+        self._proxy.errors.not_sent("to_client", status, unsent)
         self._stop_listening()
         self.outflow.clear()
         self._proxy.front_gone(self._tunnel)

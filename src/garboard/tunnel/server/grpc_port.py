@@ -9,8 +9,9 @@ from typing import Final
 from garboard.rpc import Http2Config, KeepaliveConfig, Limits, RpcConfig, ServerCall, ServerEndpoint, Status, StatusCode
 from garboard.rpc.aio import AioLink
 
-# An API server may put all of its tunnels on one connection.
-CONFIG: Final = RpcConfig(http2=Http2Config(limits=Limits(concurrent_streams=100_000)))
+# An API server may put all of its tunnels on one connection. An agent has one stream on each of its own.
+FRONT_STREAMS: Final = 100_000
+AGENT_STREAMS: Final = 16
 
 log = logging.getLogger("garboard.tunnel")
 
@@ -40,16 +41,22 @@ class GrpcPort:
         take: Callable[[AioLink, ServerCall], object],
         keepalive_s: float,
         objection: Callable[[ssl.SSLObject | None], str] = lambda _peer: "",
+        *,
+        streams: int,
     ) -> None:
         self._method = method
         self._take = take
         self._keepalive = KeepaliveConfig(keepalive_s)
+        self._config = RpcConfig(http2=Http2Config(limits=Limits(concurrent_streams=streams)))
         self.objection = objection
         self.links: set[AioLink] = set()
 
     def accept(self) -> AioLink:
         link = PortLink(
-            ServerEndpoint(config=CONFIG), on_call=self._on_call, on_change=self._on_change, keepalive=self._keepalive
+            ServerEndpoint(config=self._config),
+            on_call=self._on_call,
+            on_change=self._on_change,
+            keepalive=self._keepalive,
         )
         link.port = self
         return link

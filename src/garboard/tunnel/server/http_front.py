@@ -36,6 +36,7 @@ class HttpFront(FrontSocket):
     def __init__(self, proxy: Proxy) -> None:
         super().__init__(proxy)
         self._proxy = proxy
+        self.outflow.waited = proxy.write_seconds.observe
         self._head = b""
         self._head_timer: asyncio.TimerHandle | None = None
 

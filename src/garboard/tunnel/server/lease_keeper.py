@@ -13,6 +13,7 @@ from garboard.tunnel.leases import RENEW_EVERY_S, RENEW_JITTER, LeaseBook, expir
 from garboard.tunnel.metrics import DEFAULT_BUCKETS, Counter, Histograms, Metric
 
 FAREWELL_TIMEOUT_S: Final = 5.0
+CULLED: Final = "Expired leases that were deleted."
 
 log = logging.getLogger("garboard.tunnel")
 ResultT = TypeVar("ResultT")
@@ -60,7 +61,7 @@ class LeaseKeeper:
 
     def families(self) -> dict[str, tuple[str, Metric]]:
         return {
-            "culled_leases_count": ("Expired leases that were deleted.", self._culled),
+            "culled_leases_count": (CULLED, self._culled),
             "lease_list_latency_seconds": ("How long listing leases took.", self._list_seconds),
             "lease_delete_latency_seconds": ("How long deleting leases took.", self._delete_seconds),
             "lease_list_total": ("Lists of leases, by outcome.", self._lists),

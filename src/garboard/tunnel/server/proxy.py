@@ -7,7 +7,7 @@ from typing import Final
 from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.entry import Entry
 from garboard.tunnel.flow import StallWatch
-from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metric, Metrics, Total
+from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metric, Metrics, Total, Waits
 from garboard.tunnel.server.reverse import ReverseCounts
 from garboard.tunnel.server.routing import Backends
 from garboard.tunnel.stream_errors import StreamErrors
@@ -28,6 +28,7 @@ class Proxy(Entry):
         self.packets = Counter("segment", "packet_type")
         self.errors = StreamErrors()
         self.http_connections = 0
+        self.write_seconds = Waits(LATENCY_BUCKETS, self._writes)
         self.metrics = Metrics(PREFIX, self._families())
 
     @property
@@ -50,6 +51,7 @@ class Proxy(Entry):
         backends, reverse = self.backends, self.reverse
         return {
             "dial_duration_seconds": ("How long agents took to answer dials.", dial_seconds),
+            "frontend_write_duration_seconds": ("How long data waited for API servers.", self.write_seconds),
             "grpc_connections": ("gRPC streams by method.", Gauge(self._streams, "service_method")),
             "http_connections": ("HTTP-CONNECT clients.", Gauge(lambda: self.http_connections)),
             "ready_backend_connections": (
@@ -84,7 +86,14 @@ class Proxy(Entry):
         }
 
     def _full(self) -> dict[str, float]:
-        return {"Connect": sum(front.outflow.holds_back for front in self.fronts.values())}
+        """Of agents' streams, one for each reader that they wait for; of front ends, those that wait for an agent."""
+        return {
+            "Connect": sum(front.outflow.holds_back for front in self.fronts.values()),
+            "Proxy": sum(front.is_held_back for front in self.fronts.values()),
+        }
+
+    def _writes(self) -> int:
+        return self.past_writes + sum(front.writes for front in self.fronts.values())
 
     def _streams(self) -> dict[str, float]:
         return {"Connect": len(self.streams), "Proxy": len(self.fronts) - self.http_connections}

@@ -1,5 +1,6 @@
 """Connections from nodes to the control plane, as the server sees them: what is allowed, counted and recorded."""
 
+import asyncio
 import logging
 import time
 from typing import Final
@@ -11,7 +12,10 @@ from garboard.tunnel.exchange import Guard
 from garboard.tunnel.exits import Endpoint
 from garboard.tunnel.metrics import Counter
 
-DENIALS_LOGGED_EVERY_S: Final = 1.0
+# Denied connections cost an agent nothing, so their lines are bounded: for each stream, and for a whole cluster.
+DENIALS_PER_STREAM: Final = 100
+DENIALS_PER_CLUSTER: Final = 1000
+BUDGET_S: Final = 1.0
 
 audit = logging.getLogger("garboard.tunnel.audit")
 
@@ -29,10 +33,27 @@ def guard_of(allowed: AllowList) -> Guard:
     return why_not
 
 
+class LineBudget:
+    """So many lines within a second; the clock comes in."""
+
+    def __init__(self, lines: int) -> None:
+        self._lines = lines
+        self._began_at = float("-inf")
+        self._used = 0
+
+    def takes(self, now: float) -> bool:
+        """Whether one more may be written."""
+        if now - self._began_at >= BUDGET_S:
+            self._began_at, self._used = now, 0
+        self._used += 1
+        return self._used <= self._lines
+
+
 class ReverseCounts:
-    """What all agents did in this direction."""
+    """What all agents of a cluster did in this direction."""
 
     def __init__(self) -> None:
+        self.denial_lines = LineBudget(DENIALS_PER_CLUSTER)
         self.connections = Counter("target", "verdict")
         self.denials = Counter("reason")
         self.bytes = Counter("target", "direction")
@@ -40,50 +61,66 @@ class ReverseCounts:
 
 
 class ReverseObserver:
-    """Counts what one agent does, and writes one line for each of its connections once it is over."""
+    """Counts what one agent does on one stream, and writes one line for each of its connections once it is over."""
 
-    def __init__(self, agent_id: str, counts: ReverseCounts) -> None:
-        self._agent_id = agent_id
+    def __init__(self, agent_id: str, counts: ReverseCounts, allowed: AllowList) -> None:
+        self._agent_id = _one_word(agent_id)
         self._counts = counts
-        self._unlogged_denials = 0
-        self._denial_logged_at = float("-inf")
+        self._allowed = allowed
+        self._denial_lines = LineBudget(DENIALS_PER_STREAM)
+        self._unwritten_denials = 0
 
     def dialled(self, address: str, seconds: float) -> None:
-        self._counts.connections.of(address, "allowed").value += 1
+        self._counts.connections.of(self._target(address), "allowed").value += 1
         self._counts.open += 1
 
     def dial_failed(self, address: str, failed: DialFailed, seconds: float) -> None:
-        self._counts.connections.of(address, failed.kind).value += 1
+        self._counts.connections.of(self._target(address), failed.kind).value += 1
         self._record(address, failed.kind, 0, 0, seconds)
 
     def denied(self, address: str, error: str) -> None:
         """Counted without the address, which the agent chose: a hostile one could make the counts grow for ever."""
         self._counts.denials.of("not_allowed" if "not an allowed" in error else "malformed").value += 1
         now = time.monotonic()
-        if now - self._denial_logged_at < DENIALS_LOGGED_EVERY_S:
-            self._unlogged_denials += 1
+        if self._denial_lines.takes(now) and self._counts.denial_lines.takes(now):
+            self._record(address, "denied", 0, 0, 0.0)
             return
-        self._denial_logged_at = now
-        if self._unlogged_denials:
-            audit.warning("reverse.denials agent=%s more=%d", self._agent_id, self._unlogged_denials)
-            self._unlogged_denials = 0
-        self._record(address, "denied", 0, 0, 0.0)
+        if not self._unwritten_denials:
+            asyncio.get_running_loop().call_later(BUDGET_S, self._sum_up)
+        self._unwritten_denials += 1
+
+    def dial_stopped(self, address: str, seconds: float) -> None:
+        """The client, or the agent itself, left before there was an answer."""
+        self._counts.connections.of(self._target(address), "abandoned").value += 1
+        self._record(address, "abandoned", 0, 0, seconds)
 
     def closed(self, endpoint: Endpoint) -> None:
         address = endpoint.connection.address
         sent, received = endpoint.bytes_written, endpoint.bytes_read
         self._counts.open -= 1
-        self._counts.bytes.of(address, "to_target").value += sent
-        self._counts.bytes.of(address, "from_target").value += received
+        target = self._target(address)
+        self._counts.bytes.of(target, "to_target").value += sent
+        self._counts.bytes.of(target, "from_target").value += received
         self._record(address, "allowed", sent, received, time.monotonic() - endpoint.opened_at)
 
     def stalled(self, address: str) -> None:
-        self._counts.connections.of(address, "stalled").value += 1
+        self._counts.connections.of(self._target(address), "stalled").value += 1
+
+    def _target(self, address: str) -> str:
+        """The entry of the allow-list: an agent may write one destination in many ways, and a network has many."""
+        return self._allowed.entry_for(Destination.parse(address))
 
     def _record(self, address: str, verdict: str, sent: int, received: int, seconds: float) -> None:
-        # An address is any text of an agent: as a repr it stays on its line.
-        target = address if address.isprintable() and " " not in address else repr(address)
         audit.info(
             "reverse.connection agent=%s target=%s verdict=%s bytes_sent=%d bytes_received=%d duration_s=%.3f",
-            self._agent_id, target[:300], verdict, sent, received, seconds,
+            self._agent_id, _one_word(address), verdict, sent, received, seconds,
         )  # fmt: skip
+
+    def _sum_up(self) -> None:
+        audit.warning("reverse.denials agent=%s more=%d", self._agent_id, self._unwritten_denials)
+        self._unwritten_denials = 0
+
+
+def _one_word(text: str) -> str:
+    """What an agent chose, so that it stays one word of its line and cannot pass for another."""
+    return (text if text.isprintable() and not set(text) & set(" ='\"") else repr(text).replace(" ", "\\x20"))[:300]

@@ -6,26 +6,28 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 
-from garboard.errors import NotReady
-from garboard.rpc import ServerCall
+from garboard.rpc import ServerCall, Status, StatusCode
 from garboard.rpc.aio import AioLink
 from garboard.tunnel.background import beside
-from garboard.tunnel.metrics import text_by_tenant
+from garboard.tunnel.entry import TICK_S
+from garboard.tunnel.flow import TICK_S as STALL_TICK_S
+from garboard.tunnel.metrics import Metric, Metrics, Total, text_by_tenant
 from garboard.tunnel.server.agent_stream import ServerIdentity
 from garboard.tunnel.server.cluster import Cluster, listening
-from garboard.tunnel.server.grpc_port import GrpcPort
-from garboard.tunnel.server.lease_keeper import LeaseKeeper
+from garboard.tunnel.server.clusters import Clusters
+from garboard.tunnel.server.grpc_port import AGENT_STREAMS, GrpcPort
+from garboard.tunnel.server.lease_keeper import CULLED, LeaseKeeper
 from garboard.tunnel.server.options import ServerOptions
-from garboard.tunnel.server.proxy import Proxy
+from garboard.tunnel.server.proxy import PREFIX, Proxy
 from garboard.tunnel.server.status import ServerTracer, server_document
-from garboard.tunnel.server.tenants import canonical_name
-from garboard.tunnel.sockets import BACKLOG
-from garboard.tunnel.tls import ListenerKeys, Listening
+from garboard.tunnel.sockets import BACKLOG, KEEPALIVE_EVERY_S
+from garboard.tunnel.tls import ListenerKeys, handshake
 from garboard.tunnel.web import OK, Page, PageMaker, Question, json_page, serve_pages
 
-CERTIFICATES_EVERY_S: Final = 10.0
+FILES_EVERY_S: Final = 10.0
 
 log = logging.getLogger("garboard.tunnel")
 
@@ -35,19 +37,20 @@ class ProxyServer:
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
-        identity = ServerIdentity(options.server_id, options.server_count)
-        self.clusters = tuple(Cluster(tenant, options, identity) for tenant in options.clusters())
-        _refuse_shared_authorities(self.clusters)
-        self._by_name = {name: each for each in self.clusters for name in each.tenant.server_names}
-        self._by_keys = {each.keys: each for each in self.clusters}
-        self._tls = Listening(self._keys_for, self._by_keys, options.tls)
-        self.agents = GrpcPort("/AgentService/Connect", self._take_agent, options.keepalive_s, self._objection)
+        self._clusters = Clusters(options, ServerIdentity(options.server_id, options.server_count))
+        self.agents = GrpcPort(
+            "/AgentService/Connect", self._take_agent, options.keepalive_s, self._objection, streams=AGENT_STREAMS
+        )
         self.agent_port = self.health_port = self.admin_port = 0
         self._leases = LeaseKeeper(options.lease_book, options.server_id) if options.lease_book else None
-        if self._leases is not None:
-            self.clusters[0].proxy.metrics.add(self._leases.families())
-        self._listeners: list[asyncio.Server] = []
+        no_leases: dict[str, tuple[str, Metric]] = {"culled_leases_count": (CULLED, Total(lambda: 0))}
+        self._own_metrics = Metrics(PREFIX, self._leases.families() if self._leases else no_leases)
+        self._listener: asyncio.Server | None = None
         self._is_stopping = False
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        return self._clusters.all
 
     @property
     def proxy(self) -> Proxy:
@@ -55,30 +58,30 @@ class ProxyServer:
         return self.clusters[0].proxy
 
     @property
-    def server_port(self) -> int:
-        return self.clusters[0].server_port
-
-    @property
     def keys(self) -> list[ListenerKeys]:
         """Everything that is read again when its files change."""
-        return [keys for each in self.clusters for keys in (each.keys, each.front_keys) if keys is not None]
+        return self._clusters.keys
+
+    @property
+    def server_port(self) -> int:
+        return self.clusters[0].server_port
 
     async def listen(self) -> None:
         options, loop = self._options, asyncio.get_running_loop()
         place = (options.agent_bind_address or None, options.agent_port)
-        agents = await listening(
-            loop.create_server(self.agents.accept, *place, ssl=self._tls.context, backlog=BACKLOG), f"port {place[1]}"
+        tls = handshake(self._clusters.tls)
+        self._listener = await listening(
+            loop.create_server(self.agents.accept, *place, backlog=BACKLOG, **tls), f"port {place[1]}"
         )
-        self._listeners.append(agents)
-        self.agent_port = int(agents.sockets[0].getsockname()[1])
+        self.agent_port = int(self._listener.sockets[0].getsockname()[1])
         for cluster in self.clusters:
-            self._listeners.append(await cluster.listen())
+            await cluster.listen()
 
     async def stop(self) -> int:
         """Take nothing new, wait for what is open as long as the options say; how many were cut is returned."""
         self._is_stopping = True
-        for listener in self._listeners:
-            listener.close()
+        if self._listener is not None:
+            self._listener.close()
         for cluster in self.clusters:
             cluster.stop()
             cluster.fronts.shut_down()
@@ -96,21 +99,54 @@ class ProxyServer:
         log.info("server.stopped cut_connections=%d", cut)
         return cut
 
-    async def keep_certificates(self) -> None:
-        """Look for new certificates and authorities on disk, for ever."""
+    async def keep_files(self) -> None:
+        """Look for new certificates, authorities and tenants on disk, for ever."""
         while True:
-            await asyncio.sleep(CERTIFICATES_EVERY_S)
+            await asyncio.sleep(FILES_EVERY_S)
             self.refresh_certificates()
+            await self.refresh_tenants()
+
+    async def keep_alive(self) -> None:
+        """Notice destinations that are gone without a word, for ever."""
+        while True:
+            await asyncio.sleep(KEEPALIVE_EVERY_S)
+            for stream in [stream for each in self.clusters for stream in each.proxy.streams.values()]:
+                stream.keep_exits_alive()
 
     def refresh_certificates(self) -> None:
-        """Read again what has changed; tenants that have come to trust the same authority are told of in the log."""
-        refreshed = [keys for keys in self.keys if keys.refresh()]
-        if not refreshed:
-            return
-        try:
-            _refuse_shared_authorities(self.clusters)
-        except NotReady as error:
-            log.error("tenants.not-apart reason=%s", error.message)
+        self._clusters.refresh_certificates()
+
+    async def refresh_tenants(self) -> None:
+        """Serve the tenants of the file as it is now: who is gone from it or changed in it is cut off, nobody else."""
+        for gone in await self._clusters.refresh_tenants():
+            gone.stop()
+            cut = gone.proxy.disconnect_all()
+            for link in tuple(self.agents.links):
+                peer = _peer_of(link)
+                if peer is not None and self._clusters.tls.owner_of(peer) is gone.keys:
+                    link.close("the tenant of this name was changed or removed")
+            await gone.fronts.close()
+            self._forget_socket(gone)
+            log.info("tenant.closed tenant=%s cut_connections=%d", gone.tenant.name, cut)
+
+    def _forget_socket(self, gone: Cluster) -> None:
+        path = gone.tenant.front.uds_name
+        if path not in {each.tenant.front.uds_name for each in self.clusters}:
+            Path(path).unlink(missing_ok=True)
+
+    async def keep_time(self) -> None:
+        """End what waits too long, for ever."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            for each in self.clusters:
+                each.proxy.expire()
+
+    async def watch_stalls(self) -> None:
+        """Give up receivers that stall, for ever."""
+        while True:
+            await asyncio.sleep(STALL_TICK_S)
+            for each in self.clusters:
+                each.watch.look()
 
     async def keep_lease(self) -> None:
         if self._leases is not None:
@@ -118,11 +154,11 @@ class ProxyServer:
 
     def admin_pages(self) -> dict[str, PageMaker]:
         """Of the admin port, which only administrators reach."""
-        status = lambda _verbose: json_page(server_document(self._options.server_id, self.clusters))  # noqa: E731
+        status = lambda _verbose: json_page(server_document(self._options.server_id, self._clusters))  # noqa: E731
         return {"/metrics": self.pages()["/metrics"], "/status": status}
 
     def questions(self) -> dict[str, Question]:
-        return {"/trace": ServerTracer(self.clusters)}
+        return {"/trace": ServerTracer(self._clusters)}
 
     def pages(self) -> dict[str, PageMaker]:
         return {
@@ -134,8 +170,10 @@ class ProxyServer:
 
     def _metrics(self) -> str:
         if not self._options.tenants:
-            return self.proxy.metrics.text()
-        return text_by_tenant({each.tenant.name: each.proxy.metrics for each in self.clusters})
+            return self.proxy.metrics.text() + self._own_metrics.text()
+        return (
+            text_by_tenant({each.tenant.name: each.proxy.metrics for each in self.clusters}) + self._own_metrics.text()
+        )
 
     def _readiness(self, _verbose: bool) -> Page:
         if self._is_stopping:
@@ -146,44 +184,23 @@ class ProxyServer:
 
     # Agents, told apart by the name that they ask for.
 
-    def _keys_for(self, name: str | None) -> ListenerKeys | None:
-        if not self._options.tenants:
-            return self.clusters[0].keys
-        found = self._by_name.get(canonical_name(name or ""))
-        return found.keys if found is not None else None
-
-    def _cluster_of(self, peer: ssl.SSLObject | None) -> Cluster | None:
-        keys = self._tls.owner_of(peer) if peer is not None else None
-        return self._by_keys.get(keys) if keys is not None else None
-
     def _objection(self, peer: ssl.SSLObject | None) -> str:
-        cluster = self._cluster_of(peer)
+        cluster = self._clusters.owner_of(peer)
         if cluster is None or peer is None:
             return "it asked for no cluster of this server"
         return cluster.objection(peer)
 
     def _take_agent(self, link: AioLink, call: ServerCall) -> None:
-        assert link.transport is not None
-        cluster = self._cluster_of(link.transport.get_extra_info("ssl_object"))
-        assert cluster is not None, "a link of no cluster is cut off before it can call"
+        cluster = self._clusters.owner_of(_peer_of(link))
+        if cluster is None:  # it came in before the tenants were changed
+            call.finish(Status(StatusCode.UNAVAILABLE, "the tenant of this name was changed or removed"))
+            return
         cluster.take_agent(link, call)
 
 
-def _refuse_shared_authorities(clusters: tuple[Cluster, ...]) -> None:
-    """Two tenants that trust the same authority would let in each other's agents."""
-    owners: dict[bytes, str] = {}
-    for cluster in clusters:
-        tenant = cluster.tenant
-        if tenant.token_rules is not None:
-            continue
-        for authority in cluster.keys.context.get_ca_certs(binary_form=True):
-            other = owners.setdefault(authority, tenant.name)
-            if other != tenant.name:
-                raise NotReady(
-                    f"the tenants {other} and {tenant.name} trust the same authority of agents",
-                    hint="give each tenant an authority of its own (`garboard tunnel certs` makes them)",
-                    error_class="shared-authority",
-                )
+def _peer_of(link: AioLink) -> ssl.SSLObject | None:
+    peer: ssl.SSLObject | None = link.transport.get_extra_info("ssl_object") if link.transport is not None else None
+    return peer
 
 
 @contextlib.asynccontextmanager
@@ -192,11 +209,12 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     options.check()
     server = ProxyServer(options)
     admin = (options.admin_bind_address, options.admin_port)
-    jobs = [job for each in server.clusters for job in (each.proxy.keep_time(), each.watch.run())]
     async with (
         serve_pages(options.health_bind_address, options.health_port, server.pages()) as server.health_port,
         serve_pages(*admin, server.admin_pages(), server.questions()) as admin_port,
-        beside(*jobs, server.keep_certificates(), server.keep_lease()),
+        beside(
+            server.keep_time(), server.watch_stalls(), server.keep_files(), server.keep_alive(), server.keep_lease()
+        ),
     ):
         server.admin_port = admin_port
         try:

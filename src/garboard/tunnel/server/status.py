@@ -8,14 +8,16 @@ from garboard.documents import Json
 from garboard.tunnel.probe import ROUND_TRIP_TIMEOUT_S, Hop, Probe, trace_document
 from garboard.tunnel.server.agent_stream import AgentStream
 from garboard.tunnel.server.cluster import Cluster
+from garboard.tunnel.server.clusters import Clusters
 from garboard.tunnel.server.routing import AgentBackend
 from garboard.tunnel.web import Page, json_page
 
 
-def server_document(server_id: str, clusters: tuple[Cluster, ...]) -> Json:
+def server_document(server_id: str, clusters: Clusters) -> Json:
     """Everything that is connected, allowed, refused and waiting."""
-    tenants: list[Json] = [_tenant(cluster) for cluster in clusters]
-    return {"end": "server", "id": server_id, "tenants": tenants}
+    tenants: list[Json] = [_tenant(cluster) for cluster in clusters.all]
+    file: Json = {"path": str(clusters.file), "problem": clusters.problem} if clusters.file else None
+    return {"end": "server", "id": server_id, "tenants": tenants, "tenantsFile": file}
 
 
 def _tenant(cluster: Cluster) -> Json:
@@ -68,13 +70,13 @@ def _agent(stream: AgentStream) -> Json:
 class ServerTracer:
     """Answers `/trace?to=host:port`, with `agent` and `tenant` to choose the way; one question at a time."""
 
-    def __init__(self, clusters: tuple[Cluster, ...]) -> None:
+    def __init__(self, clusters: Clusters) -> None:
         self._clusters = clusters
         self._turn = asyncio.Lock()
 
     async def __call__(self, query: Mapping[str, str]) -> Page:
         to = query.get("to", "")
-        found = [each for each in self._clusters if query.get("tenant", each.tenant.name) == each.tenant.name]
+        found = [each for each in self._clusters.all if query.get("tenant", each.tenant.name) == each.tenant.name]
         if not to or not found:
             return Page(HTTPStatus.BAD_REQUEST, "say where `to`, and a `tenant` of this server if there are several\n")
         async with self._turn:

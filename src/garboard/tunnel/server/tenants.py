@@ -1,7 +1,7 @@
 """Whom a server serves: one cluster, or with `--tenants` many behind one port, told apart by server name."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -47,6 +47,17 @@ class Tenant:
     token_rules: TokenRules | None = None
     kubeconfig: Path | None = None
     allowed: AllowList = field(default_factory=AllowList)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantsFile:
+    """A file of tenants, and who reads files."""
+
+    path: Path
+    read: Callable[[Path], bytes]
+
+    def load(self) -> tuple[Tenant, ...]:
+        return read_tenants(self.read(self.path), str(self.path))
 
 
 class _Tokens(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):

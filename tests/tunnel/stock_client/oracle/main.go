@@ -5,6 +5,8 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"flag"
 	"fmt"
 	"io"
@@ -16,12 +18,16 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"sigs.k8s.io/apiserver-network-proxy/konnectivity-client/pkg/client"
 )
 
 var (
-	front  = flag.String("front", "", "unix socket of the front end")
+	front  = flag.String("front", "", "unix socket of the front end, or with -ca its host:port")
+	ca     = flag.String("ca", "", "authority of the front end's certificate")
+	cert   = flag.String("cert", "", "client certificate for it")
+	key    = flag.String("key", "", "its key")
 	mode   = flag.String("mode", "grpc", "grpc or http-connect")
 	to     = flag.String("to", "", "destination")
 	do     = flag.String("do", "get", "get, echo, hold, dial")
@@ -31,16 +37,49 @@ var (
 	liveIn = flag.Duration("live-in", time.Minute, "time for the whole tunnel")
 )
 
+func tlsConfig() *tls.Config {
+	pem, err := os.ReadFile(*ca)
+	if err != nil {
+		panic(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	config := &tls.Config{RootCAs: roots}
+	if *cert != "" {
+		pair, err := tls.LoadX509KeyPair(*cert, *key)
+		if err != nil {
+			panic(err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config
+}
+
+func frontEnd() (string, credentials.TransportCredentials) {
+	if *ca == "" {
+		return "unix:" + *front, insecure.NewCredentials()
+	}
+	return *front, credentials.NewTLS(tlsConfig())
+}
+
+func dialFront() (net.Conn, error) {
+	if *ca == "" {
+		return net.Dial("unix", *front)
+	}
+	return tls.Dial("tcp", *front, tlsConfig())
+}
+
 func dialTunnel(tunnelCtx, dialCtx context.Context) (net.Conn, error) {
 	if *mode == "grpc" {
-		tunnel, err := client.CreateSingleUseGrpcTunnelWithContext(context.Background(), tunnelCtx, "unix:"+*front,
-			grpc.WithTransportCredentials(insecure.NewCredentials()))
+		address, security := frontEnd()
+		tunnel, err := client.CreateSingleUseGrpcTunnelWithContext(context.Background(), tunnelCtx, address,
+			grpc.WithTransportCredentials(security))
 		if err != nil {
 			return nil, err
 		}
 		return tunnel.DialContext(dialCtx, "tcp", *to)
 	}
-	conn, err := net.Dial("unix", *front)
+	conn, err := dialFront()
 	if err != nil {
 		return nil, err
 	}
