@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from garboard.tunnel import dialling
-from garboard.tunnel.dialling import DialFailed, dial, split_address
+from garboard.tunnel.dialling import DialFailed, Dials, dial, split_address
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,49 @@ def test_failures_have_the_words_that_servers_look_for(
     with pytest.raises(DialFailed, match=words) as failed:
         asyncio.run(dial("h:80", asyncio.Protocol))
     assert failed.value.kind == kind
+
+
+def test_an_address_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object) -> None:
+        raise AssertionError("nobody needs to be asked for the address of an address")
+
+    monkeypatch.setattr(dialling, "_dial_each", fail)
+
+    async def dial_both() -> None:
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
+        async with server:
+            await dial(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", asyncio.Protocol)
+        with pytest.raises(DialFailed, match=r"dial tcp \[::1\]:1: "):
+            await dial("[::1]:1", asyncio.Protocol)
+
+    asyncio.run(dial_both())
+
+
+def test_each_dial_has_its_own_time_though_one_timer_serves_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(dialling, "dial", never)
+    ends: list[tuple[str, str, float]] = []
+
+    async def dial_three() -> None:
+        dials = Dials(timeout_s=0.2)
+
+        def start(name: str) -> "asyncio.Task[None]":
+            return dials.start(
+                name, asyncio.Protocol, lambda failed, s: ends.append((name, getattr(failed, "kind", ""), s))
+            )
+
+        first = start("first:1")
+        await asyncio.sleep(0.1)
+        second, stopped = start("second:1"), start("stopped:1")
+        dials.stop(stopped)
+        await asyncio.wait([first, second, stopped], timeout=10)
+        third = start("third:1")  # when the timer has nobody left
+        await asyncio.wait([third], timeout=10)
+
+    asyncio.run(dial_three())
+    assert [(name, kind) for name, kind, _ in ends] == [
+        ("first:1", "timed_out"), ("second:1", "timed_out"), ("third:1", "timed_out"),
+    ]  # fmt: skip
+    assert all(0.19 <= seconds < 5 for _, _, seconds in ends)

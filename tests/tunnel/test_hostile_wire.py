@@ -17,7 +17,7 @@ import pytest
 from garboard.lab.binaries import Binaries
 from garboard.rpc import frames
 from garboard.rpc.headers import HeaderEncoder
-from garboard.rpc.messages import Deframer, message_prefix
+from garboard.rpc.messages import Deframer, pack_prefix
 from garboard.rpc.violations import ErrorCode
 from garboard.tunnel import packets
 from garboard.tunnel.packets import encode_packet
@@ -50,7 +50,7 @@ ON_AGENT = {
     "message larger than 4 MiB": Attack(
         (frames.frame(frames.HEADERS, frames.END_HEADERS, 1, HeaderEncoder().encode(
             ((":status", "200"), ("content-type", "application/grpc"), ("serverid", "x"), ("servercount", "2")))),
-         frames.frame(frames.DATA, 0, 1, message_prefix(5 * MIB))),
+         frames.frame(frames.DATA, 0, 1, pack_prefix(0, 5 * MIB))),
         ErrorCode.CANCEL, stream_only=True,
     ),
 }  # fmt: skip
@@ -211,7 +211,7 @@ def silent_endpoint() -> Iterator[str]:
 
 def grpc_data(packet: packets.Packet) -> bytes:
     message = encode_packet(packet)
-    return frames.frame(frames.DATA, 0, 1, message_prefix(len(message)) + message)
+    return frames.frame(frames.DATA, 0, 1, pack_prefix(0, len(message)) + message)
 
 
 def dialled(peer: socket.socket, address: str, first: bytes) -> int:

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple, Protocol
 from garboard.rpc.connection import Connection
 from garboard.rpc.errors import RpcFailed, SendQueueFull
 from garboard.rpc.headers import Headers
-from garboard.rpc.messages import PREFIX_BYTES, Deframer, message_prefix
+from garboard.rpc.messages import PREFIX_BYTES, Deframer, pack_prefix
 from garboard.rpc.metadata import Metadata, encode_message, encode_metadata
 from garboard.rpc.status import OK, Status
-from garboard.rpc.streams import Chunk, Stream
+from garboard.rpc.streams import OPEN, Chunk, Stream
 from garboard.rpc.violations import ErrorCode
 
 
@@ -33,6 +33,7 @@ class CallStep(IntEnum):
 
 
 C, P = CallState, CallStep
+STARTING: Final = CallState.STARTING  # asked for every message, and a member looked up costs a call
 
 TRANSITIONS: Final[dict[tuple[CallState, CallStep], CallState]] = {
     (C.STARTING, P.HEADERS): C.STREAMING,
@@ -88,11 +89,14 @@ class Call:
     @property
     def has_room(self) -> bool:
         """Whether the next message would be taken; when not, `CallWritable` tells when."""
-        return self.stream.can_send and not self.stream.is_full
+        stream = self.stream
+        return not stream.is_full and ((stream.state is OPEN and stream.end_of_sending is None) or stream.can_send)
 
     def send(self, *chunks: Chunk) -> None:
         """Queue one message, given in one piece or several; the bytes must not change any more."""
         stream = self.stream
+        if self.state is STARTING:
+            self._begin()
         if self.status is not None:
             raise RpcFailed(self.method, self.status)
         if stream.is_full:
@@ -100,7 +104,10 @@ class Call:
         size = 0
         for chunk in chunks:
             size += len(chunk)
-        self._http.send_data(stream, message_prefix(size), *chunks)
+        self._http.send_data(stream, pack_prefix(0, size), *chunks)
+
+    def _begin(self) -> None:
+        """A message is to be sent and the answer has not begun."""
 
     def consume(self, size: int, messages: int = 1) -> None:
         """The application is done with messages of this size together: the peer may send as much again."""
@@ -153,10 +160,8 @@ class ServerCall(Call):
             self.advance(CallStep.HEADERS)
             self._http.send_headers(self.stream, headers)
 
-    def send(self, *chunks: Chunk) -> None:
-        if self.state is CallState.STARTING:
-            self.start()
-        super().send(*chunks)
+    def _begin(self) -> None:
+        self.start()
 
     def finish(self, status: Status = OK) -> None:
         """Send the status behind what is queued; a client that is still sending is told to stop."""

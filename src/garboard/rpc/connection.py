@@ -13,7 +13,7 @@ from garboard.rpc.limits import Clock, Http2Config
 from garboard.rpc.link import SHUTDOWN_PING, Link
 from garboard.rpc.receiver import Receiver
 from garboard.rpc.settings import own_settings
-from garboard.rpc.streams import Chunk, Stream, StreamState
+from garboard.rpc.streams import Stream, StreamState
 from garboard.rpc.violations import ConnectionViolation, ErrorCode
 
 
@@ -23,6 +23,7 @@ class Connection(Link):
     def __init__(self, *, is_client: bool, config: Http2Config | None = None, clock: Clock = time.monotonic) -> None:
         super().__init__(is_client=is_client, config=config or Http2Config())
         self._receiver = Receiver(self, clock)
+        self.send_data = self.outbox.data
         if is_client:
             self.outbox.control(frames.PREFACE)
         self.outbox.control(frames.settings(own_settings(self.config, is_client=is_client)))
@@ -53,9 +54,6 @@ class Connection(Link):
         if end_stream:
             self._retire(stream)
 
-    def send_data(self, stream: Stream, *chunks: Chunk) -> None:
-        self.outbox.data(stream, *chunks)
-
     def end_stream(self, stream: Stream, trailers: Headers = ()) -> None:
         """Close our side after what is queued, with trailers when given."""
         self.outbox.end(stream, trailers)
@@ -85,14 +83,16 @@ class Connection(Link):
 
     def data_to_send(self, limit: int = 256 * 1024) -> bytes:
         """What to write to the transport now: all control frames and up to about `limit` bytes of data."""
-        data = self.outbox.take(limit)
-        if self.outbox.has_sent_content:
-            self.outbox.has_sent_content = False
+        outbox = self.outbox
+        data = outbox.take(limit)
+        if outbox.has_sent_content:
+            outbox.has_sent_content = False
             self._receiver.sent_content()
-        ended = self.outbox.take_ended()
-        for stream in ended:
+        if not outbox.ended:
+            return data
+        for stream in outbox.take_ended():
             self._retire(stream)
-        return data + self.outbox.take(0) if ended else data
+        return data + outbox.take(0)
 
     def _retire(self, stream: Stream) -> None:
         """Our side of the stream has ended: forget it, or tell a client whose answer is complete to stop sending."""

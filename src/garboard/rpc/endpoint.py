@@ -59,9 +59,9 @@ class Endpoint(ABC):
     def __init__(self, *, is_client: bool, config: RpcConfig | None = None) -> None:
         self.config = config or RpcConfig()
         self.http = Connection(is_client=is_client, config=self.config.http2)
+        self.data_to_send = self.http.data_to_send
         self.calls: Registry = {}
         self._handlers: dict[type[Any], Callable[[Any], list[EndpointEvent]]] = {
-            http.DataReceived: self._on_data,
             http.HeadersReceived: self._on_headers,
             http.StreamReset: self._on_reset,
             http.ConnectionEnded: self._on_end,
@@ -71,15 +71,15 @@ class Endpoint(ABC):
         """Take in what arrived and tell what it meant for the calls."""
         told: list[EndpointEvent] = []
         for event in self.http.receive_data(data):
+            if type(event) is http.DataReceived:
+                self._on_data(event, told)
+                continue
             handler = self._handlers.get(type(event))
             if handler is None:
                 told.append(event)  # type: ignore[arg-type]  # the handlers take every event that is not told as it is
             else:
                 told.extend(handler(event))
         return told
-
-    def data_to_send(self, limit: int = 256 * 1024) -> bytes:
-        return self.http.data_to_send(limit)
 
     def take_writable(self) -> list[Call]:
         """Calls that had no room and have it again."""
@@ -102,24 +102,26 @@ class Endpoint(ABC):
         call.abort(status)
         return self._end(call, status)
 
-    def _on_data(self, event: http.DataReceived) -> list[EndpointEvent]:
-        call = self.calls.get(event.stream.id)
+    def _on_data(self, event: http.DataReceived, told: list[EndpointEvent]) -> None:
+        stream, data, ended = event
+        call = self.calls.get(stream.id)
         if call is None:
-            self.http.credit(event.stream, len(event.data))
-            return []
+            self.http.credit(stream, len(data))
+            return
         deframer = call.deframer
         held_before = deframer.held_bytes
         try:
-            messages = deframer.feed(event.data)
+            messages = deframer.feed(data)
         except BadMessage as bad:
-            self.http.credit(event.stream, len(event.data))
-            return [self._refuse(call, Status(bad.code, bad.reason))]
+            self.http.credit(stream, len(data))
+            told.append(self._refuse(call, Status(bad.code, bad.reason)))
+            return
         if deframer.held_bytes != held_before:
-            self.http.credit(event.stream, deframer.held_bytes - held_before)
-        told: list[EndpointEvent] = [MessagesReceived(call, messages)] if messages else []
-        if event.ended:
+            self.http.credit(stream, deframer.held_bytes - held_before)
+        if messages:
+            told.append(MessagesReceived(call, messages))
+        if ended:
             told.append(self._on_peer_end(call))
-        return told
 
     def _on_reset(self, event: http.StreamReset) -> list[EndpointEvent]:
         call = self.calls.get(event.stream.id)

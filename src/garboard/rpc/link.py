@@ -54,7 +54,9 @@ class Link:
 
     def credit(self, stream: Stream, size: int) -> None:
         """`size` bytes of the stream are consumed (or, when negative, were credited too early)."""
-        self.credit_connection(size)
+        self._credit += size
+        if self._credit * 4 >= self.config.connection_window:
+            self.credit_connection(0)
         stream.credit += size
         if stream.credit * 4 >= self.config.stream_window and stream.state in _RECEIVING:
             self.outbox.control(frames.window_update(stream.id, stream.credit))

@@ -12,6 +12,7 @@ _SMALL_BYTES: Final = 1024
 _JOINED_BYTES: Final = 64 * 1024
 
 _PREFIX = struct.Struct(">BI")
+pack_prefix = _PREFIX.pack  # 0, as nothing is compressed, and the size
 
 
 class BadMessage(Exception):
@@ -21,10 +22,6 @@ class BadMessage(Exception):
         super().__init__(reason)
         self.code = code
         self.reason = reason
-
-
-def message_prefix(size: int) -> bytes:
-    return _PREFIX.pack(0, size)
 
 
 class Deframer:
@@ -47,7 +44,11 @@ class Deframer:
         """The messages that are complete now."""
         messages: list[bytes] = []
         at = 0
-        if self.held_bytes:
+        if not self.held_bytes and len(data) > PREFIX_BYTES:
+            flag, size = _PREFIX.unpack_from(data)
+            if size + PREFIX_BYTES == len(data) and not flag and size <= self._max_message:
+                return [bytes(data[PREFIX_BYTES:])]  # one message and nothing else, as nearly always when it is quiet
+        elif self.held_bytes:
             if self._start:
                 data = memoryview(self._start + data)
                 self._start = b""

@@ -5,7 +5,7 @@ from collections import deque
 from garboard.rpc import frames
 from garboard.rpc.headers import HeaderEncoder, Headers
 from garboard.rpc.limits import Http2Config
-from garboard.rpc.streams import Chunk, Stream, StreamState, Trigger
+from garboard.rpc.streams import OPEN, Chunk, Stream, StreamState, Trigger
 from garboard.rpc.violations import ConnectionViolation, ErrorCode
 
 
@@ -17,8 +17,8 @@ class Outbox:
         self._control: list[bytes] = []
         self._turns: deque[Stream] = deque()
         self._encoder = HeaderEncoder()
-        self._writable: list[Stream] = []
-        self._ended: list[Stream] = []
+        self.writable: list[Stream] = []  # that were full and have room again
+        self.ended: list[Stream] = []  # whose last frame has gone out
         self.window = frames.DEFAULT_WINDOW
         self.max_frame = frames.DEFAULT_MAX_FRAME
         self.has_sent_content = False
@@ -52,15 +52,16 @@ class Outbox:
 
     def data(self, stream: Stream, *chunks: Chunk) -> None:
         """Queue the chunks, which must not change any more."""
-        stream.apply(Trigger.SEND_DATA)
-        size = 0
+        if stream.state is not OPEN:
+            stream.apply(Trigger.SEND_DATA)
+        queued_bytes = stream.queued_bytes
         for chunk in chunks:
-            size += len(chunk)
+            queued_bytes += len(chunk)
         stream.queue.extend(chunks)
-        stream.queued_bytes += size
-        if stream.queued_bytes >= self._config.send_queue_bytes:
+        stream.queued_bytes = queued_bytes
+        if queued_bytes >= self._config.send_queue_bytes:
             stream.is_full = True
-        if not stream.is_in_turn and stream.send_window > 0 and stream.queued_bytes:
+        if not stream.is_in_turn and stream.send_window > 0 and queued_bytes:
             stream.is_in_turn = True
             self._turns.append(stream)
 
@@ -88,8 +89,8 @@ class Outbox:
 
     def take(self, limit: int) -> bytes:
         """The next bytes for the peer: all control frames, then data until about `limit` bytes are reached."""
-        out: list[Chunk] = list(self._control)
-        self._control.clear()
+        out: list[Chunk] = []
+        out, self._control = self._control, out  # type: ignore[assignment]  # a list of bytes may get views here
         turns = self._turns
         while turns and limit > 0 and self.window > 0:
             stream = turns.popleft()
@@ -102,16 +103,17 @@ class Outbox:
 
     def take_writable(self) -> list[Stream]:
         """Streams that were full and have room again."""
-        writable, self._writable = self._writable, []
+        writable, self.writable = self.writable, []
         return writable
 
     def take_ended(self) -> list[Stream]:
         """Streams whose last frame has gone out."""
-        ended, self._ended = self._ended, []
+        ended, self.ended = self.ended, []
         return ended
 
     def _take_frame(self, stream: Stream, out: list[Chunk]) -> int:
         config = self._config
+        queue = stream.queue
         size = min(stream.queued_bytes, stream.send_window, self.window, self.max_frame, config.turn_bytes)
         stream.send_window -= size
         self.window -= size
@@ -120,13 +122,17 @@ class Outbox:
         is_last = not stream.queued_bytes and stream.end_of_sending is not None
         flags = frames.END_STREAM if is_last and not stream.end_of_sending else 0
         out.append(frames.pack_header(size << 8 | frames.DATA, flags, stream.id))
-        _move_chunks(stream.queue, size, out)
+        if stream.queued_bytes:
+            _move_chunks(queue, size, out)
+        else:
+            out.extend(queue)
+            queue.clear()
         if is_last:
             self._finish(stream, out)
-            self._ended.append(stream)
+            self.ended.append(stream)
         elif stream.is_full and stream.queued_bytes <= config.send_queue_bytes // 2:
             stream.is_full = False
-            self._writable.append(stream)
+            self.writable.append(stream)
         return size
 
     def _finish(self, stream: Stream, out: list[Chunk]) -> None:

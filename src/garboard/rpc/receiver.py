@@ -17,7 +17,7 @@ from garboard.rpc.frames import Frame, FrameReader
 from garboard.rpc.headers import HeaderDecoder, Headers, flaw_of_request, flaw_of_response, flaw_of_trailers
 from garboard.rpc.limits import Budgets, Clock, PingStrikes
 from garboard.rpc.link import SHUTDOWN_PING, Link
-from garboard.rpc.streams import Stream, Trigger
+from garboard.rpc.streams import OPEN, Stream, Trigger
 from garboard.rpc.violations import ConnectionViolation, ErrorCode, StreamViolation
 
 # Frame type: whether it belongs to a stream (None: either), and its length where that is fixed.
@@ -63,12 +63,31 @@ class Receiver:
     def receive(self, data: bytes | bytearray | memoryview, events: list[Event]) -> None:
         """Add to `events` what the bytes meant, up to the first violation."""
         for frame in self._reader.feed(data):
-            events.extend(self._on_frame(frame))
+            plain = self._plain_data(frame) if not frame.kind else None
+            if plain is not None:
+                events.append(plain)
+            else:
+                events.extend(self._on_frame(frame))
 
     def sent_content(self) -> None:
         """Headers or data went out: a PING that comes now may measure them."""
-        self._has_sent_since_ping = True
-        self._strikes.forgive()
+        if not self._has_sent_since_ping:
+            self._has_sent_since_ping = True
+            self._strikes.forgive()
+
+    def _plain_data(self, frame: Frame) -> Event | None:
+        """What nearly every frame of a busy stream is; None for whatever has to be looked at more closely."""
+        _, flags, stream_id, payload, length = frame
+        link = self._link
+        stream = link.streams.get(stream_id)
+        if (
+            stream is None or flags or stream.state is not OPEN or not stream.has_received_headers or not payload
+            or length > stream.receive_window or length > link.receive_window or self._decoder.is_open
+        ):  # fmt: skip
+            return None
+        link.receive_window -= length
+        stream.receive_window -= length
+        return DataReceived(stream, payload, False)
 
     def _on_frame(self, frame: Frame) -> Iterable[Event]:
         kind = frame.kind

@@ -34,6 +34,7 @@ class Trigger(IntEnum):
 
 
 S, T = StreamState, Trigger
+OPEN: Final = StreamState.OPEN  # where data leaves it: asked for every frame, and a member looked up costs a call
 
 # What is not in the table is a mistake: ours for a SEND, the peer's for a RECEIVE.
 TRANSITIONS: Final[dict[tuple[StreamState, Trigger], StreamState]] = {
@@ -104,4 +105,4 @@ class Stream:
 
     @property
     def can_send(self) -> bool:
-        return self.end_of_sending is None and (self.state, Trigger.SEND_DATA) in TRANSITIONS
+        return self.end_of_sending is None and (self.state is OPEN or (self.state, Trigger.SEND_DATA) in TRANSITIONS)

@@ -3,6 +3,7 @@
 `garboard.rpc.message` describes whole messages on top of it; hot paths may use these directly.
 """
 
+import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -18,6 +19,8 @@ FIXED32: Final = 5
 MAX_FIELD_NUMBER: Final = 2**29 - 1
 MAX_GROUP_DEPTH: Final = 100
 _FIXED_BYTES: Final = {FIXED64: 8, FIXED32: 4}
+_ONE_BYTE: Final = {value: bytes((value,)) for value in range(0x80)}
+_TWO_BYTES: Final = struct.Struct("<H")
 
 Buffer = bytes | memoryview
 
@@ -39,7 +42,11 @@ class WireField(NamedTuple):
 def encode_varint(value: int) -> bytes:
     """A number from 0 to 2^64 - 1."""
     if value < 0x80:
-        return bytes((value,))
+        return _ONE_BYTE[value]
+    if value < 0x4000:
+        return _TWO_BYTES.pack(value & 0x7F | 0x80 | value >> 7 << 8)
+    if value < 0x20_0000:
+        return _TWO_BYTES.pack(value & 0x7F | 0x80 | (value >> 7 & 0x7F | 0x80) << 8) + _ONE_BYTE[value >> 14]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

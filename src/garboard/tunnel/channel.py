@@ -6,6 +6,7 @@ servers in odd ones.
 """
 
 from abc import ABC, abstractmethod
+from typing import Final
 
 from garboard.rpc import Call, Status
 from garboard.rpc.aio import AioLink
@@ -14,13 +15,15 @@ from garboard.tunnel import packets
 from garboard.tunnel.entry import Entry
 from garboard.tunnel.exits import Exit
 from garboard.tunnel.flow import Source
-from garboard.tunnel.metrics import Counter
+from garboard.tunnel.metrics import Count, Counter
 from garboard.tunnel.packets import Packet, counted_type_of, decode_packet, encode_packet, peek_data
 from garboard.tunnel.pipes import DataSink, Pipe, PipeSender
 from garboard.tunnel.stream_errors import StreamErrors
 from garboard.tunnel.tunnels import Backend
 
 OVERDRAWN = "more data on a connection than its credit allows"
+_CLOSES: Final = (packets.CloseRequest, packets.CloseResponse)
+_OF_A_CONNECTION: Final = (packets.CloseRequest, packets.CloseResponse, packets.Data)
 
 
 class Channel(ABC):
@@ -34,9 +37,9 @@ class Channel(ABC):
         self.exit_parity = 0  # of the ids that our exit gives
         self.entry: Entry | None = None
         self.backend: Backend | None = None
-        self._counts = counts
         self._from, self._to = segments
-        self._data_in = counts.of(self._from, "DATA")
+        self._received, self._sent = _ByType(counts, segments[0]), _ByType(counts, segments[1])
+        self._data_in = self._received["DATA"]
 
     @abstractmethod
     def refuse(self, reason: str) -> None:
@@ -75,7 +78,7 @@ class Channel(ABC):
     # What exits and entries use.
 
     def send(self, message: bytes, connect_id: int = 0) -> None:
-        self._counts.of(self._to, counted_type_of(message)).value += 1
+        self._sent[counted_type_of(message)].value += 1
         pipe = self.sender.pipes.get(connect_id) if connect_id else None
         if pipe is None:
             self.sender.say(message)
@@ -129,18 +132,15 @@ class Channel(ABC):
 
     def _packet_received(self, message: bytes) -> bool:
         """Take a packet in that is not plain DATA for a pipe, and tell whether its bytes are done with."""
-        self._counts.of(self._from, counted_type_of(message)).value += 1
+        self._received[counted_type_of(message)].value += 1
         packet = decode_packet(message)
-        match packet:
-            case None:
-                pass
-            case packets.Credit(connect_id, size):
-                if self.sender.terms.has_credit:
-                    self.sender.credit(connect_id, size)
-            case packets.Data(connect_id) if connect_id in self.sender.pipes:
-                return self._odd_data_received(packet, len(message))
-            case _:
-                self._to_machine(packet)
+        if isinstance(packet, packets.Credit):
+            if self.sender.terms.has_credit:
+                self.sender.credit(packet.connect_id, packet.size)
+        elif isinstance(packet, packets.Data) and packet.connect_id in self.sender.pipes:
+            return self._odd_data_received(packet, len(message))
+        elif packet is not None:
+            self._to_machine(packet)
         return True
 
     def _odd_data_received(self, packet: packets.Data, size: int) -> bool:
@@ -156,23 +156,33 @@ class Channel(ABC):
         return self.sender.terms.has_credit
 
     def _to_machine(self, packet: Packet) -> None:
-        match packet:
-            case packets.CloseResponse(_, connect_id) if connect_id in self.sender.pipes:
-                self.sender.drop(self.sender.pipes[connect_id])  # nobody is there to take it
-            case packets.CloseRequest(connect_id) if connect_id in self.sender.pipes:
-                if self.sender.pipes[connect_id].is_over:
-                    return  # the answer waits behind the data already
+        if isinstance(packet, _CLOSES):
+            pipe = self.sender.pipes.get(packet.connect_id)
+            if pipe is not None and isinstance(packet, packets.CloseResponse):
+                self.sender.drop(pipe)  # nobody is there to take it
+            elif pipe is not None and pipe.is_over:
+                return  # the answer waits behind the data already
         if self.exit is not None and (self.entry is None or self._is_for_exit(self.exit, packet)):
             self.exit.peer_said(packet)
         elif self.entry is not None and self.backend is not None:
             self.entry.agent_said(self.backend, packet)
 
     def _is_for_exit(self, way_out: Exit, packet: Packet) -> bool:
-        match packet:
-            case packets.DialRequest():
-                return True
-            case packets.CloseDial(random):
-                return way_out.is_dialling(random)
-            case packets.CloseRequest(connect_id) | packets.CloseResponse(_, connect_id) | packets.Data(connect_id):
-                return connect_id % 2 == self.exit_parity
-        return False
+        if isinstance(packet, _OF_A_CONNECTION):
+            return packet.connect_id % 2 == self.exit_parity
+        if isinstance(packet, packets.CloseDial):
+            return way_out.is_dialling(packet.random)
+        return isinstance(packet, packets.DialRequest)
+
+
+class _ByType(dict[str, Count]):
+    """The counts of one direction by the packet's type, each made when it is needed first."""
+
+    def __init__(self, counts: Counter, segment: str) -> None:
+        super().__init__()
+        self._counts = counts
+        self._segment = segment
+
+    def __missing__(self, packet_type: str) -> Count:
+        count = self[packet_type] = self._counts.of(self._segment, packet_type)
+        return count

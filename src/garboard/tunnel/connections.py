@@ -26,6 +26,8 @@ class Trigger(Enum):
 
 
 class Action(Enum):
+    __hash__ = object.__hash__
+
     TELL_ACCEPTED = auto()
     TELL_REFUSED = auto()
     TELL_CLOSED = auto()

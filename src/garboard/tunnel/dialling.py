@@ -1,16 +1,16 @@
 """Dialling an endpoint, with failures in the words of Go's dialer, which servers and operators look for."""
 
 import asyncio
+import contextlib
 import errno
 import os
 import socket
+import time
 from collections.abc import Callable
-from ipaddress import ip_address
-from typing import Final, TypeVar
+from functools import lru_cache
+from typing import Final
 
 DIAL_TIMEOUT_S: Final = 5.0
-
-ProtocolT = TypeVar("ProtocolT", bound=asyncio.BaseProtocol)
 
 _GO_TEXTS: Final = {
     errno.ECONNREFUSED: "connect: connection refused",
@@ -49,14 +49,27 @@ def split_address(address: str) -> tuple[str, int]:
     return host or "localhost", int(port)
 
 
-async def dial(address: str, make: Callable[[], ProtocolT], timeout_s: float = DIAL_TIMEOUT_S) -> ProtocolT:
-    """Connect to the first address that takes us. Raises `DialFailed`."""
+@lru_cache(maxsize=1024)
+def _place_of(address: str) -> tuple[str, int, bool]:
+    """Host and port, and whether the host is an address, which nobody has to look up. Raises `DialFailed`."""
     host, port = split_address(address)
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with contextlib.suppress(OSError, ValueError):
+            socket.inet_pton(family, host)
+            return host, port, True
+    return host, port, False
+
+
+async def dial(address: str, make: Callable[[], asyncio.Protocol]) -> None:
+    """Connect to the first address that takes us; how long that may take is up to the caller. Raises `DialFailed`."""
+    host, port, is_address = _place_of(address)
     try:
-        async with asyncio.timeout(timeout_s):
-            return await _dial_each(host, port, make)
+        if is_address:
+            await asyncio.get_running_loop().create_connection(make, host, port)
+        else:
+            await _dial_each(host, port, make)
     except TimeoutError:
-        raise DialFailed(f"dial tcp {address}: i/o timeout", "timed_out") from None
+        raise timed_out(address) from None
     except socket.gaierror:
         raise DialFailed(f"dial tcp: lookup {host}: no such host", "no_such_host") from None
     except UnicodeError:
@@ -66,23 +79,74 @@ async def dial(address: str, make: Callable[[], ProtocolT], timeout_s: float = D
         raise DialFailed(f"dial tcp {address}: {text}", _KINDS.get(error.errno or 0, "failed")) from None
 
 
-async def _dial_each(host: str, port: int, make: Callable[[], ProtocolT]) -> ProtocolT:
+def timed_out(address: str) -> DialFailed:
+    return DialFailed(f"dial tcp {address}: i/o timeout", "timed_out")
+
+
+async def _dial_each(host: str, port: int, make: Callable[[], asyncio.Protocol]) -> None:
     loop = asyncio.get_running_loop()
     failure: OSError | None = None
-    for place in await _resolve(host, port):
+    for _, _, _, _, place in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         try:
-            _, protocol = await loop.create_connection(make, place, port)
+            await loop.create_connection(make, str(place[0]), port)
         except OSError as error:
             failure = failure or error
         else:
-            return protocol
+            return
     raise failure or OSError(errno.EHOSTUNREACH, "no address")
 
 
-async def _resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host; asking for those of an address would cost a thread's attention for nothing."""
-    try:
-        return [str(ip_address(host))]
-    except ValueError:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return [str(place[0]) for _, _, _, _, place in found]
+Tell = Callable[[DialFailed | None, float], None]  # how a dial ended, and how many seconds it took
+
+
+class Dials:
+    """The dials of one end that are under way: a task for each, and one timer for all of them."""
+
+    def __init__(self, timeout_s: float = DIAL_TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        # When each began, the earliest first.
+        self._began: dict[asyncio.Task[None], tuple[float, str, Tell]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, address: str, make: Callable[[], asyncio.Protocol], tell: Tell) -> "asyncio.Task[None]":
+        """Dial; `tell` hears how it ended, unless it is stopped."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._run(address, make))
+        self._began[task] = time.monotonic(), address, tell
+        if self._timer is None:
+            self._timer = loop.call_later(self._timeout_s, self._expire)
+        return task
+
+    def stop(self, task: "asyncio.Task[None]") -> float:
+        """Give a dial up; how many seconds it has taken until now is returned."""
+        began, _, _ = self._began.pop(task)
+        task.cancel()
+        return time.monotonic() - began
+
+    async def _run(self, address: str, make: Callable[[], asyncio.Protocol]) -> None:
+        failed: DialFailed | None = None
+        try:
+            await dial(address, make)
+        except DialFailed as error:
+            failed = error
+        task = asyncio.current_task()
+        assert task is not None
+        self._end(task, failed)
+
+    def _end(self, task: "asyncio.Task[None]", failed: DialFailed | None) -> None:
+        under_way = self._began.pop(task, None)
+        if under_way is not None:
+            began, _, tell = under_way
+            tell(failed, time.monotonic() - began)
+
+    def _expire(self) -> None:
+        """End the dials whose time is up, and come back when that of the next is."""
+        now = time.monotonic()
+        for task, (began, address, _) in list(self._began.items()):
+            left_s = began + self._timeout_s - now
+            if left_s > 0:
+                self._timer = asyncio.get_running_loop().call_later(left_s, self._expire)
+                return
+            task.cancel()
+            self._end(task, timed_out(address))
+        self._timer = None

@@ -1,8 +1,10 @@
 """The registers of the end that asks for connections: which stream and which client belong to which tunnel."""
 
 import asyncio
+import itertools
 import time
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 from garboard.tunnel import packets
 from garboard.tunnel.flow import NOBODY, Outflow, Source, StallWatch
@@ -69,6 +71,14 @@ class Entry:
         self.fronts: dict[Tunnel, Front] = {}
         self.stalled = 0
         self.past_writes = 0  # of fronts that are gone
+        self._dial_numbers = itertools.count(1)
+        self._deeds: dict[type, Callable[[Any], None]] = {
+            ToFront: self._tell_front,
+            Accepted: self._open,
+            ToAgent: self._tell_agent,
+            Cut: self._cut,
+            Forget: self._forget,
+        }
 
     def join(self, backend: Backend, stream: Stream) -> None:
         self.streams[backend] = stream
@@ -84,6 +94,11 @@ class Entry:
 
     def dial(self, tunnel: Tunnel, request: packets.DialRequest, via: Backend | None = None) -> None:
         self.perform(self.board.dial(tunnel, request, via))
+
+    def dial_to(self, tunnel: Tunnel, address: str, via: Backend | None = None) -> None:
+        """Dial for a client that gave the dial no number of its own."""
+        # Counted, since only the peer that is asked sees it: a small number is quicker to write and read, four times.
+        self.dial(tunnel, packets.DialRequest("tcp", address, next(self._dial_numbers)), via)
 
     def front_said(self, tunnel: Tunnel, message: bytes, source: Source) -> None:
         """A packet of a client that speaks in packets. Raises `BadWire`."""
@@ -107,12 +122,12 @@ class Entry:
         """Carry the effects of a message out; its bytes are released when they have gone on."""
         has_gone_on = False
         for effect in effects:
-            if type(effect) is ToAgent and effect.message is message and effect.tunnel is not None:
+            if message and type(effect) is ToAgent and effect.message is message and effect.tunnel is not None:
                 has_gone_on = True
                 self._forward(effect.backend, effect.tunnel, message, source)
             else:
-                self._do(effect)
-        if not has_gone_on:
+                self._deeds[type(effect)](effect)
+        if message and not has_gone_on:
             source.release(len(message))
 
     def _forward(self, backend: Backend, tunnel: Tunnel, message: bytes, source: Source) -> None:
@@ -122,20 +137,33 @@ class Entry:
         else:
             stream.forward(tunnel.connect_id, message, source)
 
-    def _do(self, effect: Effect) -> None:
-        match effect:
-            case ToFront(tunnel, packet):
-                if (front := self.fronts.get(tunnel)) is not None:
-                    front.tell(packet)
-            case Accepted(tunnel, backend):
-                front = self.fronts[tunnel]
-                front.opened(self.streams[backend].open_pipe(tunnel.connect_id, front))
-            case ToAgent(backend, message, tunnel) if backend in self.streams:
-                self.streams[backend].send(message, tunnel.connect_id if tunnel else 0)
-            case Cut(tunnel, backend, message) if backend in self.streams:
-                self.streams[backend].cut_pipe(tunnel.connect_id, message)
-            case Forget(tunnel, backend) if backend in self.streams:
-                self.streams[backend].finish_pipe(tunnel.connect_id)
+    def _tell_front(self, effect: ToFront) -> None:
+        tunnel, packet = effect
+        front = self.fronts.get(tunnel)
+        if front is not None:
+            front.tell(packet)
+
+    def _open(self, effect: Accepted) -> None:
+        tunnel, backend = effect
+        front = self.fronts[tunnel]
+        front.opened(self.streams[backend].open_pipe(tunnel.connect_id, front))
+
+    def _tell_agent(self, effect: ToAgent) -> None:
+        backend, message, tunnel = effect
+        stream = self.streams.get(backend)
+        if stream is not None:
+            stream.send(message, tunnel.connect_id if tunnel is not None else 0)
+
+    def _cut(self, effect: Cut) -> None:
+        stream = self.streams.get(effect.backend)
+        if stream is not None:
+            stream.cut_pipe(effect.tunnel.connect_id, effect.message)
+
+    def _forget(self, effect: Forget) -> None:
+        tunnel, backend = effect
+        stream = self.streams.get(backend)
+        if stream is not None:
+            stream.finish_pipe(tunnel.connect_id)
 
     async def keep_time(self) -> None:
         """End what waits too long, for ever."""

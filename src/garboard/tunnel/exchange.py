@@ -5,7 +5,7 @@ Dialling, sockets and buffers are left to the modules around it.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from garboard.tunnel import packets
 from garboard.tunnel.connections import TRANSITIONS, Action, Connection, State, Trigger
@@ -62,26 +62,35 @@ class Exchange:
         self._guard = guard
         self.connections: dict[int, Connection] = {}  # that are not DONE, by connectID
         self._dials: dict[int, Connection] = {}  # that are DIALLING, by the peer's number for them
+        self._takers: dict[type, Callable[[Any], list[Effect]]] = {
+            packets.Data: self._data,
+            packets.DialRequest: self._dial,
+            packets.CloseRequest: self._close_asked,
+            packets.CloseResponse: self._peer_closed,
+            packets.CloseDial: self._dial_cancelled,
+        }
 
     def peer_said(self, packet: Packet) -> list[Effect]:
         """One packet of the peer that is not DATA for an open connection."""
-        match packet:
-            case packets.Data(connect_id):
-                return [_to_peer(packets.CloseResponse("unrecognized connectID", connect_id))]
-            case packets.DialRequest() as request:
-                return self._dial(request)
-            case packets.CloseRequest(connect_id):
-                connection = self.connections.get(connect_id)
-                if connection is None or connection.state is not State.OPEN:
-                    return [_to_peer(packets.CloseResponse("Unknown connectID", connect_id))]
-                return self._move(connection, Trigger.CLOSE_ASKED)
-            case packets.CloseResponse(_, connect_id):
-                connection = self.connections.get(connect_id)
-                return self._move(connection, Trigger.PEER_CLOSED) if connection else []
-            case packets.CloseDial(random):
-                connection = self._dials.get(random)
-                return self._move(connection, Trigger.DIAL_CANCELLED) if connection else []
-        return []  # stock agents ignore the rest as well
+        take = self._takers.get(type(packet))
+        return take(packet) if take is not None else []  # stock agents ignore the rest as well
+
+    def _data(self, packet: packets.Data) -> list[Effect]:
+        return [_to_peer(packets.CloseResponse("unrecognized connectID", packet.connect_id))]
+
+    def _close_asked(self, packet: packets.CloseRequest) -> list[Effect]:
+        connection = self.connections.get(packet.connect_id)
+        if connection is None or connection.state is not State.OPEN:
+            return [_to_peer(packets.CloseResponse("Unknown connectID", packet.connect_id))]
+        return self._move(connection, Trigger.CLOSE_ASKED)
+
+    def _peer_closed(self, packet: packets.CloseResponse) -> list[Effect]:
+        connection = self.connections.get(packet.connect_id)
+        return self._move(connection, Trigger.PEER_CLOSED) if connection else []
+
+    def _dial_cancelled(self, packet: packets.CloseDial) -> list[Effect]:
+        connection = self._dials.get(packet.random)
+        return self._move(connection, Trigger.DIAL_CANCELLED) if connection else []
 
     def is_dialling(self, random: int) -> bool:
         return random in self._dials
@@ -121,32 +130,39 @@ class Exchange:
         return [Dial(connection)]
 
     def _move(self, connection: Connection, trigger: Trigger, error: str = "") -> list[Effect]:
-        following = TRANSITIONS.get((connection.state, trigger))
+        before = connection.state
+        following = TRANSITIONS.get((before, trigger))
         if following is None:
             return []
-        if connection.state is State.DIALLING:
+        if before is State.DIALLING:
             self._dials.pop(connection.random, None)
         connection.state, actions = following
         if connection.state is State.DONE:
             self.connections.pop(connection.connect_id, None)
-        return [_act(connection, action, error) for action in actions]
+        return [_EFFECTS[action](connection, error) for action in actions]
 
 
-def _act(connection: Connection, action: Action, error: str) -> Effect:
-    match action:
-        case Action.TELL_ACCEPTED:
-            answer: Packet = packets.DialResponse("", connection.connect_id, connection.random)
-        case Action.TELL_REFUSED:
-            answer = packets.DialResponse(error, 0, connection.random)
-        case Action.TELL_CLOSED:
-            answer = packets.CloseResponse(error, connection.connect_id)
-        case Action.STOP_DIAL:
-            return StopDial(connection)
-        case Action.FORGET:
-            return Forget(connection)
-        case Action.FLUSH_AND_CLOSE | Action.CUT:
-            return CloseEndpoint(connection, is_cut=action is Action.CUT)
-    return _to_peer(answer, connection)
+def _tell_accepted(connection: Connection, _error: str) -> Effect:
+    return _to_peer(packets.DialResponse("", connection.connect_id, connection.random), connection)
+
+
+def _tell_refused(connection: Connection, error: str) -> Effect:
+    return _to_peer(packets.DialResponse(error, 0, connection.random), connection)
+
+
+def _tell_closed(connection: Connection, error: str) -> Effect:
+    return _to_peer(packets.CloseResponse(error, connection.connect_id), connection)
+
+
+_EFFECTS: Final[dict[Action, Callable[[Connection, str], Effect]]] = {
+    Action.TELL_ACCEPTED: _tell_accepted,
+    Action.TELL_REFUSED: _tell_refused,
+    Action.TELL_CLOSED: _tell_closed,
+    Action.STOP_DIAL: lambda connection, _error: StopDial(connection),
+    Action.FORGET: lambda connection, _error: Forget(connection),
+    Action.FLUSH_AND_CLOSE: lambda connection, _error: CloseEndpoint(connection, is_cut=False),
+    Action.CUT: lambda connection, _error: CloseEndpoint(connection, is_cut=True),
+}
 
 
 def _to_peer(packet: Packet, connection: Connection | None = None) -> ToPeer:

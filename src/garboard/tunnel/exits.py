@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from garboard.tunnel.connections import Connection
-from garboard.tunnel.dialling import DialFailed, dial
+from garboard.tunnel.dialling import DialFailed, Dials
 from garboard.tunnel.exchange import CloseEndpoint, Deny, Dial, Effect, Exchange, Forget, Guard, StopDial, ToPeer
 from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.packets import Packet
@@ -47,11 +47,12 @@ class ExitObserver(Protocol):
 class Endpoint(SocketEnd):
     """The socket to an endpoint; what it says before the peer knows of it waits in the kernel."""
 
+    pipe: Pipe | None = None
+
     def __init__(self, way_out: "Exit", connection: Connection, watch: StallWatch) -> None:
         super().__init__(watch)
         self._exit = way_out
         self.connection = connection
-        self.pipe: Pipe | None = None
         self.opened_at = time.monotonic()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -81,8 +82,17 @@ class Exit:
         self._observer = observer
         self._watch = watch
         self._exchange = Exchange(ids, guard) if guard else Exchange(ids)
-        self._dials: dict[Connection, tuple[asyncio.Task[None], float]] = {}  # each with the moment it began
+        self._under_way = Dials()
+        self._dials: dict[Connection, asyncio.Task[None]] = {}
         self.endpoints: dict[Connection, Endpoint] = {}
+        self._deeds: dict[type, Callable[[Any], None]] = {
+            ToPeer: self._tell_peer,
+            Dial: self._dial,
+            StopDial: self._stop_dial,
+            Deny: self._deny,
+            Forget: self._forget,
+            CloseEndpoint: self._close,
+        }
 
     def peer_said(self, packet: Packet) -> None:
         self._perform(self._exchange.peer_said(packet))
@@ -125,37 +135,40 @@ class Exit:
 
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
-            match effect:
-                case ToPeer(message, connection):
-                    self._stream.send(message, connection.connect_id if connection else 0)
-                case Dial(connection):
-                    began = time.monotonic()
-                    task = asyncio.get_running_loop().create_task(self._dial(connection, began))
-                    self._dials[connection] = (task, began)
-                case StopDial(connection):
-                    self._stop_dial(connection)
-                case Deny(address, error):
-                    self._observer.denied(address, error)
-                case Forget(connection):
-                    self._stream.finish_pipe(connection.connect_id)
-                case CloseEndpoint(connection, is_cut):
-                    endpoint = self.endpoints.get(connection)
-                    if endpoint is not None:
-                        endpoint.cut() if is_cut else endpoint.flush_and_close()
+            self._deeds[type(effect)](effect)
 
-    def _stop_dial(self, connection: Connection) -> None:
-        dialling = self._dials.pop(connection, None)
-        if dialling is not None:
-            task, began = dialling
-            task.cancel()
-            self._observer.dial_stopped(connection.address, time.monotonic() - began)
+    def _tell_peer(self, effect: ToPeer) -> None:
+        message, connection = effect
+        self._stream.send(message, connection.connect_id if connection is not None else 0)
 
-    async def _dial(self, connection: Connection, began: float) -> None:
-        try:
-            await dial(connection.address, lambda: Endpoint(self, connection, self._watch))
-            self._observer.dialled(connection.address, time.monotonic() - began)
-        except DialFailed as failed:
-            self._observer.dial_failed(connection.address, failed, time.monotonic() - began)
+    def _dial(self, effect: Dial) -> None:
+        connection = effect.connection
+        self._dials[connection] = self._under_way.start(
+            connection.address,
+            lambda: Endpoint(self, connection, self._watch),
+            lambda failed, seconds: self._dialled(connection, failed, seconds),
+        )
+
+    def _dialled(self, connection: Connection, failed: DialFailed | None, seconds: float) -> None:
+        self._dials.pop(connection, None)
+        if failed is None:
+            self._observer.dialled(connection.address, seconds)
+        else:
+            self._observer.dial_failed(connection.address, failed, seconds)
             self._perform(self._exchange.dial_failed(connection, str(failed)))
-        finally:
-            self._dials.pop(connection, None)
+
+    def _stop_dial(self, effect: StopDial) -> None:
+        task = self._dials.pop(effect.connection, None)
+        if task is not None:
+            self._observer.dial_stopped(effect.connection.address, self._under_way.stop(task))
+
+    def _deny(self, effect: Deny) -> None:
+        self._observer.denied(effect.address, effect.error)
+
+    def _forget(self, effect: Forget) -> None:
+        self._stream.finish_pipe(effect.connection.connect_id)
+
+    def _close(self, effect: CloseEndpoint) -> None:
+        endpoint = self.endpoints.get(effect.connection)
+        if endpoint is not None:
+            endpoint.cut() if effect.is_cut else endpoint.flush_and_close()

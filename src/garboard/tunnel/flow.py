@@ -68,25 +68,24 @@ class Patience:
 class Outflow:
     """What waits for one receiver."""
 
-    __slots__ = ("_delivered", "_is_spilling", "_owed_bytes", "_progress_at", "_queue", "_sink", "_watch",
-                 "pushed", "queued_bytes", "waited")  # fmt: skip
+    # How every receiver begins; as defaults of the class they cost it nothing until they change.
+    # The queue is made when it is needed first; each chunk with the moment since when it waits.
+    queue: deque[tuple[Chunk, int, Source | None, float]] | None = None
+    waited: Callable[[float], None] | None = None  # hears how long what had to wait did so
+    queued_bytes = 0
+    pushed = 0
+    _owed_bytes = 0
+    _is_spilling = False
+    _delivered = -1
+    _progress_at = 0.0
 
     def __init__(self, sink: Sink, watch: "StallWatch") -> None:
         self._sink = sink
         self._watch = watch
-        # Made when it is needed first; each chunk with the moment since when it waits.
-        self._queue: deque[tuple[Chunk, int, Source | None, float]] | None = None
-        self.waited: Callable[[float], None] | None = None  # hears how long what had to wait did so
-        self.queued_bytes = 0
-        self._owed_bytes = 0
-        self._is_spilling = False
-        self.pushed = 0
-        self._delivered = -1
-        self._progress_at = 0.0
 
     @property
     def is_empty(self) -> bool:
-        return not self._queue
+        return not self.queue
 
     @property
     def holds_back(self) -> bool:
@@ -95,22 +94,22 @@ class Outflow:
 
     def put(self, chunk: Chunk, size: int, source: Source) -> None:
         """Send the chunk, now or later; `size` is what the source counts it as."""
-        if not self._queue and self._sink.has_room:
+        if not self.queue and self._sink.has_room:
             self.pushed += len(chunk)
             self._sink.push(chunk)
             source.release(size)
             return
-        if self._queue is None:
-            self._queue = deque()
+        if self.queue is None:
+            self.queue = deque()
         owed: Source | None = source
         if source.shares_credit:
             owed = self._owe(size, source)
-        self._queue.append((chunk, size, owed, time.monotonic()))
+        self.queue.append((chunk, size, owed, time.monotonic()))
         self.queued_bytes += size
 
     def drain(self) -> None:
         """The receiver has room again."""
-        queue, sink = self._queue, self._sink
+        queue, sink = self.queue, self._sink
         self._is_spilling = False
         while queue and sink.has_room:
             chunk, size, owed, since = queue.popleft()
@@ -123,14 +122,15 @@ class Outflow:
 
     def clear(self) -> None:
         """Nobody will take what waits."""
-        while self._queue:
-            _, size, owed, _ = self._queue.popleft()
+        while self.queue:
+            _, size, owed, _ = self.queue.popleft()
             self._settle(size, owed)
         self.queued_bytes = 0
-        self._watch.waiting.discard(self)
+        if self._watch.waiting:
+            self._watch.waiting.discard(self)
 
     def waiting(self) -> Iterator[Chunk]:
-        return (each[0] for each in self._queue or ())
+        return (each[0] for each in self.queue or ())
 
     def check(self, now: float) -> None:
         """Whether others wait for a receiver that takes nothing; asked by the watch while its buffer is full."""
@@ -167,8 +167,8 @@ class Outflow:
     def _spill(self) -> None:
         """Let the others go on: this one is about to be given up, unless it takes something soon."""
         self._is_spilling = True
-        queue = self._queue or deque()
-        self._queue = deque((chunk, size, None, since) for chunk, size, _, since in queue)
+        queue = self.queue or deque()
+        self.queue = deque((chunk, size, None, since) for chunk, size, _, since in queue)
         for _, size, owed, _ in queue:
             self._settle(size, owed)
 

@@ -7,18 +7,19 @@ from garboard.tunnel.entry import Entry
 from garboard.tunnel.packets import Packet
 from garboard.tunnel.pipes import Pipe
 from garboard.tunnel.sockets import SocketEnd
-from garboard.tunnel.tunnels import State, Tunnel
+from garboard.tunnel.tunnels import OPEN, State, Tunnel
 
 
 class FrontSocket(SocketEnd):
     """What a client sends before the answer is kept for the destination, within the limit of what may be under way."""
 
+    _pipe: Pipe | None = None
+    _early: list[bytes] | None = None
+
     def __init__(self, entry: Entry) -> None:
         super().__init__(entry.watch)
         self.entry = entry
         self.tunnel = Tunnel()
-        self._pipe: Pipe | None = None
-        self._early: list[bytes] = []
 
     # What the event loop calls.
 
@@ -27,8 +28,9 @@ class FrontSocket(SocketEnd):
         self.entry.fronts[self.tunnel] = self
 
     def data_received(self, data: bytes) -> None:
-        if self.tunnel.state is State.OPEN:
-            self.forward(data)
+        if self.tunnel.state is OPEN and self._pipe is not None:
+            self._pipe.send_all(data, self)
+            self.take(len(data))  # afterwards: what went on at once has not stopped the reading
         elif self.tunnel.state is State.DIALLING:
             self.keep_early(data)
 
@@ -51,16 +53,17 @@ class FrontSocket(SocketEnd):
         self._pipe = pipe
 
     def tell(self, packet: Packet) -> None:
-        match packet:
-            case packets.DialResponse(error) if error:
-                self.refused(error)
-            case packets.DialResponse():
-                self.accepted()
-                early, self._early = self._early, []
+        if type(packet) is packets.CloseResponse:
+            self.flush_and_close()
+        elif type(packet) is packets.DialResponse:
+            if packet.error:
+                self.refused(packet.error)
+                return
+            self.accepted()
+            if self._early and self._pipe is not None:
+                early, self._early = self._early, None
                 for data in early:
-                    self._send(data)
-            case packets.CloseResponse():
-                self.flush_and_close()
+                    self._pipe.send_all(data, self)
 
     def accepted(self) -> None:
         """The connection is there."""
@@ -77,13 +80,6 @@ class FrontSocket(SocketEnd):
 
     def keep_early(self, data: bytes) -> None:
         self.take(len(data))
+        if self._early is None:
+            self._early = []
         self._early.append(data)
-
-    def forward(self, data: bytes) -> None:
-        """Send what the client said through the tunnel."""
-        self._send(data)
-        self.take(len(data))  # afterwards: what went on at once has not stopped the reading
-
-    def _send(self, data: bytes) -> None:
-        assert self._pipe is not None
-        self._pipe.send_all(data, self)

@@ -64,8 +64,13 @@ class Pipe:
     def send_all(self, data: bytes, source: Source) -> None:
         """Payloads as large as the peer likes them."""
         most = MAX_PAYLOAD if self.shares_credit else LARGE_PAYLOAD
-        if len(data) <= most:
-            self.send(data, source)
+        size = len(data)
+        if size <= most:  # as `send` does, which it would cost a call to ask
+            header = self._header
+            if size != self._header_size:
+                header = self._header = data_header(self.connect_id, size)
+                self._header_size = size
+            self._sender.send(self, (header, data), size, len(header) + size, source)
             return
         view = memoryview(data)
         for start in range(0, len(data), most):

@@ -1,7 +1,6 @@
 """A client that only dials: it waits for the answer and closes the connection at once."""
 
 import asyncio
-import secrets
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -53,8 +52,7 @@ class Probe:
         self._entry.fronts[self._tunnel] = self
         began = time.monotonic()
         try:
-            request = packets.DialRequest("tcp", address, secrets.randbits(63))
-            self._entry.dial(self._tunnel, request, via)
+            self._entry.dial_to(self._tunnel, address, via)
             async with asyncio.timeout(PROBE_TIMEOUT_S):
                 error = await self._answer
         except TimeoutError:

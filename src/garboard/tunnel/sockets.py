@@ -44,19 +44,20 @@ class SocketEnd(asyncio.Protocol):
     """Reads no further ahead than the tunnel takes, and buffers no more than it may for a socket that is slow."""
 
     shares_credit = False
+    # How every socket begins; as defaults of the class they cost a connection nothing until they change.
+    transport: asyncio.Transport | None = None
+    bytes_read = 0
+    bytes_written = 0
+    writes = 0
     _is_kept_alive = False
+    _under_way = 0
+    _is_reading = True
+    _is_full = False
+    _is_closing = False
+    _flush_timer: asyncio.TimerHandle | None = None
 
     def __init__(self, watch: StallWatch) -> None:
-        self.transport: asyncio.Transport | None = None
         self.outflow = Outflow(self, watch)
-        self.bytes_read = 0
-        self.bytes_written = 0
-        self.writes = 0
-        self._under_way = 0
-        self._is_reading = True
-        self._is_full = False
-        self._is_closing = False
-        self._flush_timer: asyncio.TimerHandle | None = None
 
     # What the tunnel's side uses.
 
@@ -86,16 +87,20 @@ class SocketEnd(asyncio.Protocol):
         """Write to the socket; what comes after it was closed is dropped."""
         if self._is_closing:
             source.release(size)
-        else:
+        elif self._is_full or self.transport is None or self.outflow.queue:
             self.outflow.put(chunk, size, source)
+        else:  # as the outflow would, without its ceremony
+            self.outflow.pushed += len(chunk)
+            self.push(chunk)
+            source.release(size)
 
     def deliver_data(self, message: bytes, start: int, source: Source) -> None:
         """The payload of a DATA packet."""
         if self._is_closing:
             source.release(len(message))
-        elif self._is_full or self.transport is None or not self.outflow.is_empty:
+        elif self._is_full or self.transport is None or self.outflow.queue:
             self.outflow.put(memoryview(message)[start:], len(message), source)
-        else:  # as the outflow would, without its ceremony
+        else:
             size = len(message)
             self.outflow.pushed += size - start
             self.bytes_written += size - start
@@ -122,12 +127,13 @@ class SocketEnd(asyncio.Protocol):
         if self._is_closing:
             return
         self._is_closing = True
-        if self.transport is None:
+        transport, waits = self.transport, self.outflow.queue
+        if transport is None:
             return
-        if self.outflow.is_empty:
-            self.transport.close()
-        if self.backlog or not self.outflow.is_empty:
-            self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_TIMEOUT_S, self.transport.abort)
+        if not waits:
+            transport.close()
+        if waits or transport.get_write_buffer_size():
+            self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_TIMEOUT_S, transport.abort)
 
     def keep_alive(self) -> None:
         """Notice when the peer is gone without a word; to be said of sockets that live for a while."""

@@ -7,7 +7,7 @@ around it.
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from garboard.tunnel import packets
 from garboard.tunnel.packets import Packet, decode_packet, encode_packet, peek_data
@@ -95,6 +95,14 @@ class Switchboard:
         self._clock = clock
         self._times = times or Times()
         self._deadlines: dict[Tunnel, float] = {}  # of tunnels that wait for an agent's answer
+        self._takers: dict[type, Callable[[Backend, Any], list[Effect]]] = {
+            packets.Data: self._data_for_nobody,
+            packets.DialResponse: self._dial_answered,
+            packets.CloseResponse: self._agent_closed,
+            packets.CloseRequest: self._agent_asks_close,
+            packets.CloseDial: self._dial_given_up,
+            packets.Drain: self._drained,
+        }
 
     # Agents.
 
@@ -121,36 +129,37 @@ class Switchboard:
 
     def agent_said(self, backend: Backend, packet: Packet) -> list[Effect]:
         """One packet of an agent that is not DATA for an open connection."""
-        match packet:
-            case packets.Data(connect_id) if connect_id:
-                return [_ask_close(backend, connect_id)]
-            case packets.DialResponse():
-                return self._dial_answered(backend, packet)
-            case packets.CloseResponse(error, connect_id):
-                tunnel = backend.open.get(connect_id)
-                return self._move(tunnel, Trigger.AGENT_CLOSED, error) if tunnel else []
-            case packets.CloseRequest(connect_id):
-                return self._agent_asks_close(backend, connect_id)
-            case packets.CloseDial(random):
-                tunnel = backend.pending.get(random)
-                return self._move(tunnel, Trigger.REFUSED, "the agent gave the dial up") if tunnel else []
-            case packets.Drain():
-                backend.is_draining = True
-        return []  # the stock server ignores the rest as well
+        take = self._takers.get(type(packet))
+        return take(backend, packet) if take is not None else []  # the stock server ignores the rest as well
 
-    def _agent_asks_close(self, backend: Backend, connect_id: int) -> list[Effect]:
+    def _data_for_nobody(self, backend: Backend, packet: packets.Data) -> list[Effect]:
+        return [_close_unknown(backend, packet.connect_id)] if packet.connect_id else []
+
+    def _agent_closed(self, backend: Backend, packet: packets.CloseResponse) -> list[Effect]:
+        tunnel = backend.open.get(packet.connect_id)
+        return self._move(tunnel, Trigger.AGENT_CLOSED, packet.error) if tunnel else []
+
+    def _dial_given_up(self, backend: Backend, packet: packets.CloseDial) -> list[Effect]:
+        tunnel = backend.pending.get(packet.random)
+        return self._move(tunnel, Trigger.REFUSED, "the agent gave the dial up") if tunnel else []
+
+    def _drained(self, backend: Backend, _packet: packets.Drain) -> list[Effect]:
+        backend.is_draining = True
+        return []
+
+    def _agent_asks_close(self, backend: Backend, packet: packets.CloseRequest) -> list[Effect]:
         """Drafts of the direction from nodes close so; stock agents never do."""
-        tunnel = backend.open.get(connect_id)
+        tunnel = backend.open.get(packet.connect_id)
         if tunnel is None:
             return []
-        answer = ToAgent(backend, encode_packet(packets.CloseResponse("", connect_id)), tunnel)
+        answer = ToAgent(backend, encode_packet(packets.CloseResponse("", packet.connect_id)), tunnel)
         return [answer, *self._move(tunnel, Trigger.AGENT_CLOSED)]
 
     def _dial_answered(self, backend: Backend, answer: packets.DialResponse) -> list[Effect]:
         tunnel = backend.pending.get(answer.random)
         if tunnel is None:
             self.counts.dial_failed("unrecognized_response")
-            return [_ask_close(backend, answer.connect_id)] if answer.connect_id else []
+            return [_close_unknown(backend, answer.connect_id)] if answer.connect_id else []
         if answer.error or not answer.connect_id:
             self.counts.dial_failed("error_response")
             return self._move(tunnel, Trigger.REFUSED, answer.error or "the agent gave the connection no id")
@@ -248,13 +257,23 @@ class Switchboard:
     # The table's arrows.
 
     def _move(self, tunnel: Tunnel, trigger: Trigger, error: str = "") -> list[Effect]:
-        following = TRANSITIONS.get((tunnel.state, trigger))
+        before = tunnel.state
+        following = TRANSITIONS.get((before, trigger))
         if following is None:
             return []
-        before, (tunnel.state, actions) = tunnel.state, following
+        tunnel.state, actions = following
         if tunnel.state is not before or trigger is Trigger.AGENT_LOST:
             self._file(tunnel)
-        return [effect for action in actions if (effect := self._act(tunnel, action, error)) is not None]
+        out: list[Effect] = []
+        for action in actions:
+            tell = _TOWARDS_FRONT.get(action)
+            if tell is not None:
+                effect = tell(tunnel, error)
+                if effect is not None:
+                    out.append(effect)
+            elif tunnel.backend is not None:
+                out.append(_TOWARDS_AGENT[action](tunnel, tunnel.backend, error))
+        return out
 
     def _file(self, tunnel: Tunnel) -> None:
         """Keep the registers in step with the new state."""
@@ -264,7 +283,7 @@ class Switchboard:
             while tunnel.dial_id in backend.pending:
                 tunnel.dial_id = secrets.randbits(63)
             backend.pending[tunnel.dial_id] = tunnel
-            self._deadlines.setdefault(tunnel, self._clock() + self._times.dial_s)
+            self._deadlines.setdefault(tunnel, tunnel.dialled_at + self._times.dial_s)
             return
         self._deadlines.pop(tunnel, None)
         if backend is not None and backend.pending.get(tunnel.dial_id) is tunnel:
@@ -274,30 +293,56 @@ class Switchboard:
         elif backend is not None and state is State.DONE and backend.open.get(tunnel.connect_id) is tunnel:
             del backend.open[tunnel.connect_id]
 
-    def _act(self, tunnel: Tunnel, action: Action, error: str) -> Effect | None:
-        backend = tunnel.backend
-        match action:
-            case Action.ASK_DIAL if backend:
-                request = packets.DialRequest(tunnel.protocol, tunnel.address, tunnel.dial_id)
-                return ToAgent(backend, encode_packet(request), None)
-            case Action.CANCEL_DIAL if backend:
-                return ToAgent(backend, encode_packet(packets.CloseDial(tunnel.dial_id)), None)
-            case Action.ASK_CLOSE if backend:
-                return _ask_close(backend, tunnel.connect_id, tunnel)
-            case Action.CUT if backend:
-                return Cut(tunnel, backend, encode_packet(packets.CloseResponse("", tunnel.connect_id)))
-            case Action.FORGET if backend:
-                return Forget(tunnel, backend)
-            case Action.TELL_ACCEPTED:
-                return ToFront(tunnel, packets.DialResponse("", tunnel.connect_id, tunnel.random))
-            case Action.TELL_REFUSED:
-                tunnel.is_over_for_front = True
-                return ToFront(tunnel, packets.DialResponse(error, 0, tunnel.random))
-            case Action.TELL_CLOSED if not tunnel.is_over_for_front:
-                tunnel.is_over_for_front = True
-                return ToFront(tunnel, packets.CloseResponse(error, tunnel.connect_id))
+
+def _ask_dial(tunnel: Tunnel, backend: Backend, _error: str) -> Effect:
+    return ToAgent(backend, encode_packet(packets.DialRequest(tunnel.protocol, tunnel.address, tunnel.dial_id)), None)
+
+
+def _cancel_dial(tunnel: Tunnel, backend: Backend, _error: str) -> Effect:
+    return ToAgent(backend, encode_packet(packets.CloseDial(tunnel.dial_id)), None)
+
+
+def _ask_close(tunnel: Tunnel, backend: Backend, _error: str) -> Effect:
+    return ToAgent(backend, encode_packet(packets.CloseRequest(tunnel.connect_id)), tunnel)
+
+
+def _cut(tunnel: Tunnel, backend: Backend, _error: str) -> Effect:
+    return Cut(tunnel, backend, encode_packet(packets.CloseResponse("", tunnel.connect_id)))
+
+
+def _forget(tunnel: Tunnel, backend: Backend, _error: str) -> Effect:
+    return Forget(tunnel, backend)
+
+
+def _tell_accepted(tunnel: Tunnel, _error: str) -> Effect:
+    return ToFront(tunnel, packets.DialResponse("", tunnel.connect_id, tunnel.random))
+
+
+def _tell_refused(tunnel: Tunnel, error: str) -> Effect:
+    tunnel.is_over_for_front = True
+    return ToFront(tunnel, packets.DialResponse(error, 0, tunnel.random))
+
+
+def _tell_closed(tunnel: Tunnel, error: str) -> Effect | None:
+    if tunnel.is_over_for_front:
         return None
+    tunnel.is_over_for_front = True
+    return ToFront(tunnel, packets.CloseResponse(error, tunnel.connect_id))
 
 
-def _ask_close(backend: Backend, connect_id: int, tunnel: Tunnel | None = None) -> ToAgent:
-    return ToAgent(backend, encode_packet(packets.CloseRequest(connect_id)), tunnel)
+_TOWARDS_AGENT: Final[dict[Action, Callable[[Tunnel, Backend, str], Effect]]] = {
+    Action.ASK_DIAL: _ask_dial,
+    Action.CANCEL_DIAL: _cancel_dial,
+    Action.ASK_CLOSE: _ask_close,
+    Action.CUT: _cut,
+    Action.FORGET: _forget,
+}
+_TOWARDS_FRONT: Final[dict[Action, Callable[[Tunnel, str], Effect | None]]] = {
+    Action.TELL_ACCEPTED: _tell_accepted,
+    Action.TELL_REFUSED: _tell_refused,
+    Action.TELL_CLOSED: _tell_closed,
+}
+
+
+def _close_unknown(backend: Backend, connect_id: int) -> ToAgent:
+    return ToAgent(backend, encode_packet(packets.CloseRequest(connect_id)), None)

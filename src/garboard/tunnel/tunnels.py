@@ -36,6 +36,8 @@ class Trigger(Enum):
 
 
 class Action(Enum):
+    __hash__ = object.__hash__
+
     ASK_DIAL = auto()
     CANCEL_DIAL = auto()
     ASK_CLOSE = auto()
@@ -47,6 +49,7 @@ class Action(Enum):
 
 
 S, T, A = State, Trigger, Action
+OPEN: Final = State.OPEN  # asked for all that a client sends, and a member looked up costs a call
 
 # What is not in the table changes nothing: a late answer, a second close, a packet for what is over.
 TRANSITIONS: Final[dict[tuple[State, Trigger], tuple[State, tuple[Action, ...]]]] = {

@@ -50,6 +50,7 @@ class AioLink(asyncio.BufferedProtocol):
         keepalive: KeepaliveConfig | None = None,
     ) -> None:
         self.endpoint = endpoint
+        self._outbox = endpoint.http.outbox
         self.loop = asyncio.get_running_loop()
         self.lost: asyncio.Future[str] = self.loop.create_future()
         self.settled: asyncio.Future[None] = self.loop.create_future()
@@ -86,6 +87,7 @@ class AioLink(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._keepalive is not None:
             self._keepalive.heard(self.loop.time())
+        self._will_flush = True  # below, with whatever the messages lead to
         for event in self.endpoint.receive_data(self._buffer[:nbytes]):
             if type(event) is MessagesReceived:
                 listener = event.call.listener
@@ -123,7 +125,7 @@ class AioLink(asyncio.BufferedProtocol):
 
     def poke(self) -> None:
         """Something may wait to be sent: send it at the end of this turn of the loop."""
-        if not self._will_flush and not self._is_paused and not self.endpoint.http.outbox.is_empty:
+        if not self._will_flush and not self._is_paused and not self._outbox.is_empty:
             self._will_flush = True
             self.loop.call_soon(self._flush)
 
@@ -156,14 +158,16 @@ class AioLink(asyncio.BufferedProtocol):
         self._will_flush = False
         if self._is_paused or self.transport is None:
             return
-        data = self.endpoint.data_to_send(WRITE_BYTES)
-        if data:
-            self.transport.write(data)
-        for call in self.endpoint.take_writable():
-            if call.listener is not None:
-                call.listener.writable()
-        if data:
-            self.poke()
+        outbox = self._outbox
+        if not outbox.is_empty:
+            self.transport.write(self.endpoint.data_to_send(WRITE_BYTES))
+            self._will_flush = not outbox.is_empty
+            if self._will_flush:
+                self.loop.call_soon(self._flush)
+        if outbox.writable:
+            for call in self.endpoint.take_writable():
+                if call.listener is not None:
+                    call.listener.writable()
 
     def _on_event(self, event: EndpointEvent) -> None:
         match event:

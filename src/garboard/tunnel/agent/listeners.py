@@ -4,12 +4,10 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
 import socket
 import struct
 from typing import Final
 
-from garboard.tunnel import packets
 from garboard.tunnel.agent.servers import Servers
 from garboard.tunnel.destinations import Target
 from garboard.tunnel.entry import Entry
@@ -38,8 +36,7 @@ class LocalClient(FrontSocket):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._ports.clients += 1
-        request = packets.DialRequest("tcp", str(self._target.destination), secrets.randbits(63))
-        self.entry.dial(self.tunnel, request)
+        self.entry.dial_to(self.tunnel, str(self._target.destination))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._ports.clients -= 1

@@ -83,7 +83,7 @@ class Cluster:
         front = self.tenant.front
         accept: Callable[[], asyncio.BaseProtocol] = self.fronts.accept
         if front.mode is Mode.HTTP_CONNECT:
-            accept = lambda: SecureHttpFront(self.proxy, self._front_objection)  # noqa: E731  # a name says no more
+            accept = self._accept_http
         if front.uds_name:
             return await self._listen_on_socket(accept)
         assert front.keys is not None
@@ -117,6 +117,11 @@ class Cluster:
         else:
             if call.status is None:
                 accept_agent(self.proxy, self._identity, link, call)
+
+    def _accept_http(self) -> HttpFront:
+        if self.front_keys is None:
+            return HttpFront(self.proxy)
+        return SecureHttpFront(self.proxy, self._front_objection)
 
     def _front_objection(self, peer: ssl.SSLObject | None) -> str:
         return self.front_keys.objection(peer) if self.front_keys is not None and peer is not None else ""

@@ -2,11 +2,10 @@
 
 import asyncio
 import re
-import secrets
+import time
 from http import HTTPStatus
 from typing import Final
 
-from garboard.tunnel import packets
 from garboard.tunnel.flow import NOBODY
 from garboard.tunnel.fronts import FrontSocket
 from garboard.tunnel.server.proxy import Proxy
@@ -33,29 +32,27 @@ def status_of_dial_error(error: str) -> HTTPStatus:
 class HttpFront(FrontSocket):
     """First a request, then the tunnel's raw bytes."""
 
+    _head = b""
+
     def __init__(self, proxy: Proxy) -> None:
         super().__init__(proxy)
         self._proxy = proxy
         self.outflow.waited = proxy.write_seconds.observe
-        self._head = b""
-        self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._proxy.http_connections += 1
-        self._head_timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT_S, self.cut)
+        self._proxy.unread[self] = time.monotonic() + HEAD_TIMEOUT_S
 
     def data_received(self, data: bytes) -> None:
-        if self.tunnel.state is State.OPEN:
-            self.forward(data)
-        elif self.tunnel.state is State.IDLE:
+        if self._pipe is None and self.tunnel.state is State.IDLE:
             self._read_head(data)
         else:
             super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._proxy.http_connections -= 1
-        self._stop_timer()
+        self._proxy.unread.pop(self, None)
         super().connection_lost(exc)
 
     def accepted(self) -> None:
@@ -65,14 +62,16 @@ class HttpFront(FrontSocket):
         self._refuse(status_of_dial_error(error), _words(error))
 
     def _read_head(self, data: bytes) -> None:
-        self._head += data
-        head, end, rest = self._head.partition(b"\r\n\r\n")
+        if self._head:
+            data = self._head + data
+        head, end, rest = data.partition(b"\r\n\r\n")
         if not end:
-            if len(self._head) > MAX_HEAD_BYTES:
+            self._head = data
+            if len(data) > MAX_HEAD_BYTES:
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request is too long")
             return
         self._head = b""
-        self._stop_timer()
+        self._proxy.unread.pop(self, None)
         request = _REQUEST.fullmatch(head.partition(b"\r\n")[0])
         if request is None:
             self._refuse(HTTPStatus.BAD_REQUEST, "this is no HTTP/1.1 request")
@@ -84,18 +83,14 @@ class HttpFront(FrontSocket):
     def _dial(self, address: str, early: bytes) -> None:
         if early:
             self.keep_early(early)
-        self.entry.dial(self.tunnel, packets.DialRequest("tcp", address, secrets.randbits(63)))
+        self.entry.dial_to(self.tunnel, address)
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
         body = f"{text}\n".encode()
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: text/plain; charset=utf-8\r\n"
         self.deliver(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body, 0, NOBODY)
-        self._stop_timer()
+        self._proxy.unread.pop(self, None)
         self.flush_and_close()
-
-    def _stop_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
 
 
 def _words(error: str) -> str:

@@ -1,6 +1,7 @@
 """The server's registers, with its numbers: an entry for API servers, and what agents may reach through it."""
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -10,6 +11,7 @@ from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metric, Metrics, Total, Waits
 from garboard.tunnel.server.reverse import ReverseCounts
 from garboard.tunnel.server.routing import Backends
+from garboard.tunnel.sockets import SocketEnd
 from garboard.tunnel.stream_errors import StreamErrors
 from garboard.tunnel.switchboard import Times
 
@@ -28,6 +30,8 @@ class Proxy(Entry):
         self.packets = Counter("segment", "packet_type")
         self.errors = StreamErrors()
         self.http_connections = 0
+        # HTTP clients that have not asked for anything, and until when they may.
+        self.unread: dict[SocketEnd, float] = {}
         self.write_seconds = Waits(LATENCY_BUCKETS, self._writes)
         self.metrics = Metrics(PREFIX, self._families())
 
@@ -35,6 +39,12 @@ class Proxy(Entry):
     def open_connections(self) -> int:
         """Both ways."""
         return len(self.fronts) + self.reverse.open
+
+    def expire(self) -> None:
+        super().expire()
+        now = time.monotonic()
+        for front in [each for each, until in self.unread.items() if until <= now]:
+            front.cut()
 
     def disconnect_all(self) -> int:
         """The server stops: how many connections it cut is returned."""

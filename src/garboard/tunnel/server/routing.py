@@ -84,6 +84,8 @@ class Backends:
             return None
         # Later streams of an agent are duplicates that it is about to close.
         oldest = [streams[0] for streams in index.values()]
+        if len(oldest) == 1:
+            return oldest[0]
         start = self._choose(len(oldest))
         return _first_willing(oldest[start:] + oldest[:start])
 
