@@ -1,5 +1,6 @@
 """What starting costs: commands that read nothing must not load what reading needs."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -22,6 +23,19 @@ HEAVY = {
     "garboard.documents",
     "garboard.patches",
     "garboard.schema",
+}
+# What only a control plane, or a node with patches, has a use for: a worker joins in a second, and they take a third.
+NOT_FOR_WORKERS = {
+    "cryptography",
+    "asyncio",
+    "garboard.etcd",
+    "garboard.manifests.pod",
+    "garboard.patches",
+    "garboard.phases.init.observing",
+    "garboard.phases.issuer",
+    "garboard.phases.join.etcd",
+    "garboard.phases.join.preparing",
+    "garboard.pki.keys",
 }
 PROGRAM = """
 import json, sys
@@ -47,6 +61,18 @@ def bare_modules() -> set[str]:
 @pytest.mark.parametrize("arguments", [["--help"], ["version"], ["patch", "--help"]], ids=" ".join)
 def test_command_that_reads_nothing_loads_no_heavy_module(arguments: list[str]) -> None:
     assert not HEAVY & (modules_after(arguments) - bare_modules())
+
+
+def test_join_of_a_worker_loads_nothing_of_a_control_plane() -> None:
+    done = subprocess.run([sys.executable, "-m", "tests.cli.worker_join"], check=True, capture_output=True, text=True)
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert {"kubelet-start", "kubelet-wait-bootstrap"} <= set(answer["steps"])
+    assert not NOT_FOR_WORKERS & (set(answer["modules"]) - bare_modules())
+    assert "garboard.kube" in answer["modules"]
+
+
+def test_modules_that_a_worker_does_not_load_exist() -> None:
+    assert all(importlib.util.find_spec(name) for name in NOT_FOR_WORKERS)
 
 
 def test_the_list_of_heavy_modules_is_not_vain() -> None:

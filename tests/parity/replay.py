@@ -8,10 +8,10 @@ from cryptography import x509
 
 from garboard.pki import KeyAlgorithm, PkiInputs, certificate
 from garboard.pki.chain import read_certificates
+from garboard.pki.files import NewFile
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_certificate
 from garboard.pki.keys import PrivateKey, read_private_key
 from garboard.pki.spec import BACKDATE
-from garboard.pki.store import NewFile
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from garboard.pki import CERTIFICATES, KeyAlgorithm, PkiInputs, certificate
 from garboard.pki.decide import Issue, Refuse, decide_for_init, decide_service_account, warnings_of
+from garboard.pki.files import NewFile
 from garboard.pki.keys import read_private_key
-from garboard.pki.store import NewFile, observe_pairs, observe_service_account, pair_files, service_account_files
+from garboard.pki.store import observe_pairs, observe_service_account, pair_files, service_account_files
 from tests.parity.cases import BASE, Case, by_name
 from tests.parity.kubeadm import Kubeadm
 from tests.parity.replay import assert_same_certificate, assert_same_files, files_below, load, reissue

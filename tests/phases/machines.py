@@ -7,7 +7,8 @@ from garboard.config import FixedFacts, Loaded, ReadOptions
 from garboard.config.load import ConfigFile
 from garboard.manifests import NodeHost
 from garboard.model.lifecycle import InitConfiguration
-from garboard.phases.init.context import InitContext, observe_init
+from garboard.phases.init.context import InitContext
+from garboard.phases.init.observing import observe_init
 from garboard.phases.patching import NodePatches
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)

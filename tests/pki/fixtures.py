@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Address
 
 from garboard.pki import CERTIFICATES, KeyAlgorithm, PkiInputs
+from garboard.pki.files import NewFile, write_files
 from garboard.pki.issue import IssuedPair, issue_certificate
 from garboard.pki.keys import SystemKeys
-from garboard.pki.store import NewFile, pair_files, write_files
+from garboard.pki.store import pair_files
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
 KEYS = SystemKeys()

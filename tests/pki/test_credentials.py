@@ -15,10 +15,10 @@ from garboard.pki.credentials import (
     unsigned_kubeconfig_files,
 )
 from garboard.pki.decide import Issue, Keep, Refuse
+from garboard.pki.files import write_files
 from garboard.pki.issue import certificate_pem
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.kubeconfig_spec import client_request
-from garboard.pki.store import write_files
 from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, issue_tree
 
 CA = issue_tree()["ca"]

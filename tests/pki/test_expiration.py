@@ -8,7 +8,8 @@ from garboard.errors import GarboardError
 from garboard.pki import KUBECONFIGS
 from garboard.pki.credentials import kubeconfig_file, observe_kubeconfig
 from garboard.pki.expiration import ObservedNode, expiration_report, human_duration, report_document, report_text
-from garboard.pki.store import observe_pairs, write_files
+from garboard.pki.files import write_files
+from garboard.pki.store import observe_pairs
 from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder
 
 LATER = NOW + timedelta(days=10)

@@ -2,7 +2,8 @@ import pytest
 
 from garboard.pki import KeyAlgorithm, certificate
 from garboard.pki.external import SharedCertificates, authority_state, external_authorities, shared_certificates
-from garboard.pki.store import observe_pairs, observe_service_account, service_account_files, write_files
+from garboard.pki.files import write_files
+from garboard.pki.store import observe_pairs, observe_service_account, service_account_files
 from tests.pki.fixtures import KEYS, NOW, MemoryFolder, full_folder
 
 

@@ -5,9 +5,10 @@ import pytest
 from garboard.errors import GarboardError, InvalidValue
 from garboard.pki import KeyAlgorithm
 from garboard.pki.chain import chain_problem, names_of, read_certificates
+from garboard.pki.files import write_files
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.renewal import External, Missing, Renew, decide_renewal, renewable, renewables, renewed_files
-from garboard.pki.store import observe_pair, write_files
+from garboard.pki.store import observe_pair
 from tests.pki.fixtures import KEYS, NOW, MemoryFolder
 from tests.pki.test_expiration import full_node, observe
 

@@ -1,16 +1,9 @@
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from garboard.pki import CERTIFICATES, KeyAlgorithm
-from garboard.pki.store import (
-    ObservedServiceAccount,
-    Unreadable,
-    observe_pair,
-    observe_pairs,
-    observe_service_account,
-    pair_files,
-    service_account_files,
-    write_files,
-)
+from garboard.pki.files import write_files
+from garboard.pki.observed import ObservedServiceAccount, Unreadable
+from garboard.pki.store import observe_pair, observe_pairs, observe_service_account, pair_files, service_account_files
 from tests.pki.fixtures import INPUTS, KEYS, MemoryFolder, full_folder, issue_tree
 
 

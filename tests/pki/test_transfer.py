@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from garboard.errors import GarboardError, InvalidValue
 from garboard.pki import KeyAlgorithm
-from garboard.pki.store import service_account_files, write_files
+from garboard.pki.files import write_files
+from garboard.pki.store import service_account_files
 from garboard.pki.transfer import (
     ExternalEtcdFiles,
     decrypt,

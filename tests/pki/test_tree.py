@@ -8,7 +8,8 @@ from garboard.errors import NotReady
 from garboard.pki import CERTIFICATES
 from garboard.pki.chain import chain_problem
 from garboard.pki.decide import Issue, Refuse, decide_for_init, decide_for_join
-from garboard.pki.store import observe_pairs, write_files
+from garboard.pki.files import write_files
+from garboard.pki.store import observe_pairs
 from garboard.pki.tree import issue_decided
 from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder
 

@@ -1,9 +1,10 @@
 """kubeadm's global flags, which may stand anywhere on the line of its commands: `--rootfs`, `-v` and `--vmodule`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
+
+from garboard.values import dataclass
 
 # The commands that kubeadm has as well; the others have flags of their own by these names.
 _KUBEADM_COMMANDS = ("init", "join", "reset", "upgrade", "token", "certs", "config", "kubeconfig", "version")

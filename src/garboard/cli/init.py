@@ -30,8 +30,9 @@ from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import InitConfiguration
 from garboard.phases import plan_workflow, select
 from garboard.phases.flags import GivenFlags
-from garboard.phases.init.context import ADMIN_CONF, InitContext, observe_init
+from garboard.phases.init.context import ADMIN_CONF, InitContext
 from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS, init_from_values
+from garboard.phases.init.observing import observe_init
 from garboard.phases.init.skipping import with_disabled_addons
 from garboard.phases.init.tree import INIT
 from garboard.phases.workflow import Placed

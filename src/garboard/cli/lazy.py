@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import click
+
+from garboard.values import dataclass
 
 # What fits on a terminal of 80 columns beside the indentation of help texts.
 EXAMPLE_WIDTH = 76

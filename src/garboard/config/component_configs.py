@@ -4,7 +4,7 @@ A component configuration stays the document that it is; the components read it,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from garboard.config.members import Members
 from garboard.config.problems import Notes
@@ -16,6 +16,7 @@ from garboard.model.go_paths import join_path
 from garboard.model.go_text import go_quote
 from garboard.model.minors import MinorFacts
 from garboard.model.node import ApiEndpoint
+from garboard.values import dataclass
 
 KUBELET_API, KUBELET_KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 KUBE_PROXY_API, KUBE_PROXY_KIND = "kubeproxy.config.k8s.io/v1alpha1", "KubeProxyConfiguration"

@@ -1,8 +1,10 @@
 """What the machine contributes to a configuration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
+
+from garboard.values import dataclass
 
 
 class HostFacts(Protocol):

@@ -1,7 +1,7 @@
 """Configuration files to values: read, checked against the minor, converted, defaulted and validated, like kubeadm."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Generic, Self, TypeVar
 
 from garboard.config.cluster_document import cluster_from_document
@@ -30,6 +30,7 @@ from garboard.model.duration import Duration
 from garboard.model.lifecycle import FileDiscovery, InitConfiguration, JoinConfiguration, ResetConfiguration
 from garboard.model.node import Timeouts
 from garboard.model.upgrade import UpgradeConfiguration
+from garboard.values import dataclass
 
 ConfigT = TypeVar("ConfigT")
 Config_co = TypeVar("Config_co", covariant=True)

@@ -1,10 +1,11 @@
 """Typed access to a decoded document: its types have been checked, and what is missing was not given."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garboard.documents import Json
 from garboard.model.duration import Duration
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

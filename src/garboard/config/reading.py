@@ -1,7 +1,6 @@
 """Which API versions a minor reads, and one document decoded into the current shape (that of v1beta4)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from garboard.config.component_configs import COMPONENT_KINDS
 from garboard.config.problems import InvalidConfiguration, Notes
@@ -12,6 +11,7 @@ from garboard.documents import Json, read_json
 from garboard.errors import BadDocument
 from garboard.model.minors import MINORS, MinorFacts
 from garboard.schema import StructType, load_schema, suggest
+from garboard.values import dataclass
 
 KINDS = (
     *(f"{name}Configuration" for name in ("Init", "Cluster", "Join", "Reset", "Upgrade")),

@@ -1,10 +1,9 @@
 """The documents of a configuration file: cut, identified, and each able to say where its fields stand."""
 
-from dataclasses import dataclass
-
 from garboard.config.problems import InvalidConfiguration
 from garboard.documents import DocumentPath, Json, Position, cut_documents, locate, read_yaml
 from garboard.errors import BadDocument
+from garboard.values import dataclass
 
 KUBEADM_GROUP = "kubeadm.k8s.io"
 

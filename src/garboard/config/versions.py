@@ -1,11 +1,11 @@
 """`kubernetesVersion` as users write it: a version, a CI build, or a label that kubeadm looks up on the network."""
 
 import re
-from dataclasses import dataclass
 
 from garboard.errors import InvalidValue
 from garboard.model import DEFAULT_VERSION, KubernetesVersion
 from garboard.model.minors import MinorFacts, facts_of
+from garboard.values import dataclass
 
 _RELEASE = re.compile(r"v?((?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5})\.(?:0|[1-9][0-9]{0,5}))([-\w.+]*)", re.ASCII)
 _SUFFIX = re.compile(r"(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?")

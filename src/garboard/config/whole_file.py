@@ -1,10 +1,9 @@
 """`config validate` and `config migrate`: every kubeadm document of a file, strictly."""
 
-from dataclasses import dataclass
-
 from garboard.config.load import ConfigFile, Loaded
 from garboard.config.printing import Configuration, configuration_text, joined
 from garboard.config.reading import check_known
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

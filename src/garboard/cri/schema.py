@@ -1,7 +1,7 @@
 """Field numbers of `runtime.v1` (module k8s.io/cri-api), as far as we use it: requests, answers, and their tables."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garboard.cri import values
 from garboard.rpc.message import (
@@ -15,6 +15,7 @@ from garboard.rpc.message import (
     string_map,
     unsigned,
 )
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """What the container runtime tells us, as plain values. Times are nanoseconds since 1970, 0 for "not yet"."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from types import MappingProxyType
+
+from garboard.values import dataclass
 
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
 

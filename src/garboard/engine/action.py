@@ -1,10 +1,11 @@
 """Everything that can be done to a machine or a cluster, as a small closed set of values."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias
 
 from garboard.documents import Json
+from garboard.values import dataclass
 
 ServiceVerb: TypeAlias = Literal["start", "stop", "restart"]
 

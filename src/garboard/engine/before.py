@@ -5,7 +5,7 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Protocol
 
 from garboard.documents import Json
@@ -24,6 +24,7 @@ from garboard.engine.action import (
     RemoveFolder,
     WriteFile,
 )
+from garboard.values import dataclass
 
 # What a write that was killed leaves: the name of its file with a dot before and eight random characters behind.
 _TEMPORARY = r"\.{}\.[a-z0-9_]{{8}}"

@@ -4,7 +4,7 @@ import base64
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -46,6 +46,7 @@ from garboard.engine.plan import Plan, Step, written_by
 from garboard.engine.runs import NO_PROGRESS, Progress
 from garboard.engine.show import step_title
 from garboard.errors import ClusterUnreachable, GarboardError
+from garboard.values import dataclass
 
 # What the API server is asked for: doing it twice is doing it once.
 _REPEATABLE = (PutObject, PatchObject, DeleteObject, EndTurn)

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from garboard.engine.action import Gate
 from garboard.errors import GarboardError
+from garboard.values import dataclass
 
 # The first looks come quickly, for most gates open within moments; later ones leave the machine its time.
-FIRST_INTERVAL_S, LONGEST_INTERVAL_S, _GROWTH = 0.05, 0.15, 1.1
+FIRST_INTERVAL_S, LONGEST_INTERVAL_S, _GROWTH = 0.02, 0.15, 1.1
 
 Look: TypeAlias = Callable[[], str | None]  # None if the gate is open, else what is seen instead, in words
 

@@ -1,7 +1,6 @@
 """Who carries actions out: a Protocol for each kind of them, and all of them together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from garboard.engine.action import (
@@ -24,6 +23,7 @@ from garboard.engine.action import (
     Tell,
     Unsupported,
 )
+from garboard.values import dataclass
 
 
 class FileWriter(Protocol):

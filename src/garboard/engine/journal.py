@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from garboard.documents import Json
@@ -13,6 +13,7 @@ from garboard.engine.runs import NO_PROGRESS, Progress, RunHeader, RunState, Run
 from garboard.engine.show import plan_as_json
 from garboard.engine.storing import PlanCodec
 from garboard.engine.undo import is_undoable
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """A plan: what will be done, in order, by whom and why; and what there is to say about it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from garboard.engine.action import Action, Issue, WriteFile
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

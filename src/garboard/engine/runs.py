@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
@@ -11,6 +11,7 @@ from garboard.engine.before import Before
 from garboard.engine.plan import Plan
 from garboard.engine.storing import PlanCodec
 from garboard.errors import NotReady
+from garboard.values import dataclass
 
 FORMAT = 1
 # The types of actions that cannot be taken back, as a plan in a journal names them.

@@ -8,7 +8,7 @@ import base64
 import enum
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, TypeAlias, get_args
@@ -18,6 +18,7 @@ from garboard.engine.action import Action, Ending, Filling, IssuedFile, Outcome
 from garboard.engine.before import BEFORE_TYPES
 from garboard.engine.plan import Note, Plan, Step
 from garboard.errors import BadDocument
+from garboard.values import dataclass
 
 _TAG = "$"  # the key that says of which type a mapping is
 _OWN_TYPES: tuple[type, ...] = (

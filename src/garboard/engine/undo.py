@@ -6,7 +6,6 @@ away; then objects, through other nodes; files last, for they hold the credentia
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from garboard.engine.action import (
     Action,
@@ -25,6 +24,7 @@ from garboard.engine.runs import RunRecord
 from garboard.engine.undo_files import restore_files
 from garboard.engine.undo_objects import restore_objects
 from garboard.errors import GarboardError
+from garboard.values import dataclass
 
 _LOSSES = (EmptyFolder, Unmount, RemoveMember, RemoveSandboxes)
 MEMBERS, SERVICES, OBJECTS, FILES = "undo/members", "undo/services", "undo/objects", "undo/files"

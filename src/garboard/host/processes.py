@@ -6,11 +6,11 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from garboard.errors import GarboardError
+from garboard.values import dataclass
 
 KEPT_LINES = 15
 

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from garboard.errors import GarboardError
 from garboard.host import processes
 from garboard.host.root import at, changed_root
+from garboard.values import dataclass
 
 TIMEOUT_S = 120.0
 LOG_TIMEOUT_S = 10.0

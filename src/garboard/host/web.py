@@ -1,9 +1,9 @@
 """Fetching a file over HTTP(S), and asking a server of this machine for its health; both bounded."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from garboard.errors import GarboardError
+from garboard.values import dataclass
 
 if TYPE_CHECKING:
     import ssl

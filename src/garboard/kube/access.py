@@ -3,12 +3,13 @@
 import posixpath
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from garboard.errors import BadDocument
 from garboard.pki.kubeconfig import CurrentContext, ReadFile, read_kubeconfig
 from garboard.pki.tls import client_context
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

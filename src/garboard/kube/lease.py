@@ -1,10 +1,10 @@
 """A Lease as a value, and whether its holder still lives, judged without trusting any clock but our own."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
 from garboard.documents import Json
+from garboard.values import dataclass
 
 API_VERSION = "coordination.k8s.io/v1"
 # The peer URLs of all who held the Lease and did not end their turn, and of who holds it now.

@@ -1,9 +1,9 @@
 """Where each kind of object lives below the root of the API."""
 
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from garboard.errors import GarboardError
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

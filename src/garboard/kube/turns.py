@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
 
@@ -13,6 +13,7 @@ from garboard.errors import ClusterUnreachable, GarboardError
 from garboard.kube.client import KubeClient
 from garboard.kube.errors import ObjectConflict, ObjectExists, ObjectMissing
 from garboard.kube.lease import API_VERSION, Lease, Observer, micro_time
+from garboard.values import dataclass
 
 # A holder that was killed keeps the others waiting for this long; it renews often enough to miss a few.
 DURATION_S = 15.0

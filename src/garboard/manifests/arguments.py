@@ -1,10 +1,11 @@
 """Command lines: kubeadm's own arguments, and what the user's extraArgs make of them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from garboard.manifests.sources import ConfigField, Source
 from garboard.model.component import Arg
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A file that a node needs, as a value."""
 
-from dataclasses import dataclass
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What rendering needs to know of one control-plane node and of the machine it runs on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
 from garboard.manifests.sources import ConfigField
@@ -9,6 +9,7 @@ from garboard.model.cluster import ClusterConfiguration
 from garboard.model.duration import Duration
 from garboard.model.lifecycle import InitConfiguration, JoinConfiguration
 from garboard.model.node import ApiEndpoint, Timeouts
+from garboard.values import dataclass
 
 # Linux distributions let files of /etc/ssl/certs point into these; those that exist are mounted as well.
 EXTRA_CA_DIRECTORIES = (

@@ -2,12 +2,13 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garboard.documents import DocumentPath, Json
 from garboard.manifests.sources import Source, Sources
 from garboard.model import KubernetesVersion
 from garboard.schema import load_schema, round_trip
+from garboard.values import dataclass
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 RBAC_API = f"{RBAC_GROUP}/v1"

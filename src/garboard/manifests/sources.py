@@ -5,9 +5,10 @@ field was written by somebody or left to its own default, the configuration's do
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garboard.documents import DocumentPath
+from garboard.values import dataclass
 
 CLUSTER_KIND = "ClusterConfiguration"
 

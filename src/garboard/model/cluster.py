@@ -4,7 +4,7 @@ The defaults here are kubeadm's static ones. `config` fills in what depends on t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from garboard.model.addresses import address_at
@@ -19,6 +19,7 @@ from garboard.model.minors import (
     facts_of,
 )
 from garboard.model.version import DEFAULT_VERSION, KubernetesVersion, Minor
+from garboard.values import dataclass
 
 DEFAULT_CERTIFICATES_DIR = "/etc/kubernetes/pki"
 DEFAULT_IMAGE_REPOSITORY = "registry.k8s.io"

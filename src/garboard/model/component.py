@@ -1,10 +1,10 @@
 """What users may change of a static pod: arguments, volumes, environment; and the labels of a container image."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from garboard.model.json_value import Json
+from garboard.values import dataclass
 
 MergeMethod = Literal["", "append", "prepend"]
 

@@ -1,10 +1,11 @@
 """What init, join and reset are asked to do, each as one value."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garboard.model.cluster import DEFAULT_CERTIFICATES_DIR, ClusterConfiguration
 from garboard.model.duration import Duration
 from garboard.model.node import ApiEndpoint, NodeRegistration, Timeouts
+from garboard.values import dataclass
 
 DEFAULT_CA_CERT_PATH = f"{DEFAULT_CERTIFICATES_DIR}/ca.crt"
 DEFAULT_TOKEN_TTL = Duration.of(hours=24)

@@ -4,10 +4,10 @@ Behaviour follows the kubeadm that is emulated: that of the minor in `kubernetes
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from garboard.model.version import SUPPORTED_VERSIONS, KubernetesVersion, Minor, reference_version
+from garboard.values import dataclass
 
 Stage = Literal["ALPHA", "BETA", "GA", "DEPRECATED"]
 

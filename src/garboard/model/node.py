@@ -1,10 +1,10 @@
 """What is asked of one node: how it registers, where its API server listens, how long to wait."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from garboard.model.component import Arg
 from garboard.model.duration import Duration
+from garboard.values import dataclass
 
 DEFAULT_CRI_SOCKET = "unix:///var/run/containerd/containerd.sock"
 KNOWN_CRI_SOCKETS = (DEFAULT_CRI_SOCKET, "unix:///var/run/crio/crio.sock", "unix:///var/run/cri-dockerd.sock")

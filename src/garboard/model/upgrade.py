@@ -3,9 +3,10 @@
 A switch that is `None` was not given in the file: a flag, or its own default, decides.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garboard.model.node import DEFAULT_IMAGE_PULL_POLICY, ImagePullPolicy, Timeouts
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

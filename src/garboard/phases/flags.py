@@ -1,8 +1,9 @@
 """Flags of workflows and their phases, as data: the command line is made of these tables."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from garboard.values import dataclass
 
 FlagKind: TypeAlias = Literal["text", "switch", "number", "list", "map"]
 FlagValue: TypeAlias = str | bool | int | tuple[str, ...] | None

@@ -9,7 +9,6 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from posixpath import basename
 
 from garboard.documents import Json
@@ -21,6 +20,7 @@ from garboard.model.node import Timeouts
 from garboard.phases.patching import NodePatches
 from garboard.phases.putting import put
 from garboard.phases.waiting import NodeRegistered
+from garboard.values import dataclass
 
 RECORD, ROLE = "garboard-patches", "garboard:patches"
 ANNOTATION = "garboard.dev/patch-set"

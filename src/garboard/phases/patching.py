@@ -10,7 +10,7 @@ from garboard.model import KubernetesVersion
 from garboard.schema import load_schema
 
 if TYPE_CHECKING:  # the engine is large, and most runs have no patches
-    from garboard.patches import Finding, NodeFacts, PatchFile
+    from garboard.patches import Finding, PatchFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class NodePatches:
 
     list_files: "Callable[[], Sequence[PatchFile]] | None" = None  # None: nobody asked for patches
     is_strict: bool = False  # what strict mode objects to is refused, and not only told
-    node: "NodeFacts | None" = None  # None: a tree's layers for roles and nodes are left out
+    node_name: str | None = None  # None: a tree's layers for nodes are left out
+    role: str | None = None  # None: … and those for roles
 
     def begin(self, version: KubernetesVersion) -> "PatchRun":
         """Return the patcher of one phase, which knows what there was to say once it has been called."""
@@ -39,12 +40,14 @@ class PatchRun:
     read: list[str] = field(default_factory=list)  # what was ignored and what was applied, in that order
 
     def __call__(self, target: str, document: Json, /) -> Json:
-        if self.patches.list_files is None:
+        files = self.patches.list_files() if self.patches.list_files else ()
+        if not files:
             return document
         from garboard.patches import NodeFacts, TargetPatcher, read_patch_tree, refuse_errors
 
         schema = load_schema(self.version)
-        patch_set = read_patch_tree(self.patches.list_files(), schema, self.patches.node or NodeFacts())
+        node = NodeFacts(self.patches.node_name, self.patches.role)
+        patch_set = read_patch_tree(files, schema, node)
         patcher = TargetPatcher(patch_set, schema)
         applied = patcher.apply(target, document, is_watched=True)
         if self.patches.is_strict:

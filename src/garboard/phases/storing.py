@@ -2,7 +2,6 @@
 
 from garboard.engine import Adapter, PlanCodec, Registered
 from garboard.phases.issuing import CertificateRequest, KubeconfigRequest, RotationRequest, ServiceAccountRequest
-from garboard.phases.join.etcd import EtcdHealthy
 from garboard.phases.waiting import gates
 from garboard.pki import CertSpec, KubeconfigSpec, PkiInputs, certificate
 from garboard.pki.kubeconfig_spec import KUBECONFIGS
@@ -22,7 +21,7 @@ KEPT: tuple[Registered, ...] = (
     gates.ApiServerReady,
     gates.NodeRegistered,
     gates.KubeletBootstrapped,
-    EtcdHealthy,
+    gates.EtcdHealthy,
     PkiInputs,
     Endpoint,
     KeyAlgorithm,

@@ -1,12 +1,13 @@
 """Workflows as data: a tree of phases, which of them are selected, and the plan that they make together."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, Protocol, Self, TypeVar
 
 from garboard.engine import Note, Plan, Step
 from garboard.errors import BadUsage, GarboardError
 from garboard.schema import suggest
+from garboard.values import dataclass
 
 
 class PlanningContext(Protocol):

@@ -1,11 +1,12 @@
 """bootstrap-kubelet.conf: with what a kubelet asks for its first certificate, from a token or from a discovery file."""
 
 import base64
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self
 
 from garboard.documents import Json, read_yaml, write_yaml
 from garboard.pki.kubeconfig import ReadFile, embedded, unnamed_or_current_cluster, user_of_current_context
+from garboard.values import dataclass
 
 FILE_NAME = "bootstrap-kubelet.conf"
 _DEFAULT_CLUSTER = "kubernetes"

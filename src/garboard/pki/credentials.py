@@ -9,12 +9,14 @@ from cryptography import x509
 from garboard.errors import BadDocument, GarboardError
 from garboard.pki.chain import read_certificates
 from garboard.pki.decide import Decision, Issue, Keep, Refuse
+from garboard.pki.files import SECRET_MODE, Folder, NewFile
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf, make_csr
 from garboard.pki.keys import KeySource, private_key_pem
 from garboard.pki.kubeconfig import BearerToken, ClientCertificate, CurrentContext, Kubeconfig, read_kubeconfig
 from garboard.pki.kubeconfig_spec import KubeconfigSpec, Server
+from garboard.pki.observed import Unreadable
 from garboard.pki.spec import CertRequest, KeyAlgorithm, PkiInputs
-from garboard.pki.store import SECRET_MODE, Folder, NewFile, Unreadable, csr_file
+from garboard.pki.store import csr_file
 
 # With an external CA the kubelet's kubeconfig is compared with the shared endpoint, unlike the one init writes.
 _EXTERNAL_CA_CHECKS = (

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from cryptography import x509
 
 from garboard.pki.chain import chain_problem, is_authority, missing_names, period_problem
+from garboard.pki.observed import ObservedPair, ObservedPairs, ObservedServiceAccount, Unreadable
 from garboard.pki.spec import CERTIFICATES, CertSpec, PkiInputs, certificate, expected_certificates
-from garboard.pki.store import ObservedPair, ObservedPairs, ObservedServiceAccount, Unreadable
 
 
 @dataclass(frozen=True, slots=True)

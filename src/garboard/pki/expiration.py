@@ -12,8 +12,8 @@ from garboard.pki.chain import read_certificates
 from garboard.pki.credentials import ObservedKubeconfig
 from garboard.pki.external import authority_state
 from garboard.pki.kubeconfig_spec import KUBECONFIGS, KubeconfigSpec
+from garboard.pki.observed import ObservedPairs, Unreadable
 from garboard.pki.spec import CertSpec, certificate, expected_certificates
-from garboard.pki.store import ObservedPairs, Unreadable
 
 _API_VERSION = "output.kubeadm.k8s.io/v1alpha3"
 

@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from garboard.pki.chain import is_authority
 from garboard.pki.decide import signed_pair_problem
 from garboard.pki.keys import PrivateKey, PublicKey
+from garboard.pki.observed import ObservedPairs, ObservedServiceAccount, Unreadable
 from garboard.pki.spec import CERTIFICATES, CertSpec, certificate, expected_certificates
-from garboard.pki.store import ObservedPairs, ObservedServiceAccount, Unreadable
 
 
 @dataclass(frozen=True, slots=True)

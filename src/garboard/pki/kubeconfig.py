@@ -4,11 +4,12 @@ import base64
 import binascii
 import posixpath
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import BadDocument
+from garboard.values import dataclass
 
 ReadFile: TypeAlias = Callable[[str], bytes | None]
 _EMBEDDED = ("client-certificate-data", "client-key-data")

@@ -1,10 +1,10 @@
 """The five kubeconfigs of a control-plane node as data: users, groups and the API server each one names."""
 
 import enum
-from dataclasses import dataclass
 from datetime import datetime
 
 from garboard.pki.spec import CLIENT_AUTH, CertRequest, PkiInputs
+from garboard.values import dataclass
 
 
 class Server(enum.Enum):

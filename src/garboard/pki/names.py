@@ -1,13 +1,13 @@
 """The names a certificate can carry: DNS names and addresses, told apart as kubeadm tells them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Self
 
 from garboard.errors import InvalidValue
 from garboard.model.addresses import IpAddress, join_host_port, parse_host_port, parse_ip
 from garboard.model.names import subdomain_problems, wildcard_problems
+from garboard.values import dataclass
 
 
 def plain_ip(address: IpAddress) -> IpAddress:

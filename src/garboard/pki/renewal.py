@@ -10,12 +10,13 @@ from cryptography.x509.oid import NameOID
 from garboard.errors import GarboardError, InvalidValue
 from garboard.pki.chain import is_authority, names_of
 from garboard.pki.expiration import ObservedNode, embedded_certificate, is_externally_managed
+from garboard.pki.files import SECRET_MODE, NewFile
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf
 from garboard.pki.keys import KeySource, algorithm_of, private_key_pem
 from garboard.pki.kubeconfig import ClientCertificate, CurrentContext
 from garboard.pki.kubeconfig_spec import KUBECONFIGS
 from garboard.pki.spec import BACKDATE, CertRequest, KeyAlgorithm, certificate, expected_certificates
-from garboard.pki.store import SECRET_MODE, NewFile, pair_files
+from garboard.pki.store import pair_files
 
 # The usages that Go knows by name; a renewed certificate loses any other, as with kubeadm.
 _KNOWN_USAGES = frozenset(

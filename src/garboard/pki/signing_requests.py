@@ -4,11 +4,12 @@ from datetime import datetime
 
 from garboard.errors import GarboardError
 from garboard.pki.credentials import unsigned_kubeconfig_files
+from garboard.pki.files import SECRET_MODE, Folder, NewFile
 from garboard.pki.issue import make_csr
 from garboard.pki.keys import KeySource, private_key_pem
 from garboard.pki.kubeconfig_spec import KUBECONFIGS
 from garboard.pki.spec import CERTIFICATES, PkiInputs
-from garboard.pki.store import SECRET_MODE, Folder, NewFile, csr_file
+from garboard.pki.store import csr_file
 
 CERTIFICATE_REQUEST_FILES = tuple(f"{s.base_name}.{end}" for s in CERTIFICATES if s.ca for end in ("key", "csr"))
 KUBECONFIG_REQUEST_FILES = tuple(f"{s.file_name}{end}" for s in KUBECONFIGS for end in ("", ".csr"))

@@ -2,13 +2,13 @@
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from garboard.errors import InvalidValue
 from garboard.model.addresses import IpAddress, IpNetwork
 from garboard.pki.names import NO_NAMES, AltNames, Endpoint, sort_names
+from garboard.values import dataclass
 
 # Extended key usages by object identifier (RFC 5280, 4.2.1.12).
 SERVER_AUTH = "1.3.6.1.5.5.7.3.1"

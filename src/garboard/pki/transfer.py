@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from garboard.errors import GarboardError, InvalidValue
 from garboard.pki.chain import read_certificates
+from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE, Folder, NewFile
 from garboard.pki.keys import read_private_key, read_public_key
-from garboard.pki.store import CERTIFICATE_MODE, SECRET_MODE, Folder, NewFile
 
 NONCE_BYTES = 12
 _KEY_BYTES = (16, 24, 32)

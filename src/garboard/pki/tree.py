@@ -5,10 +5,12 @@ from datetime import datetime
 
 from garboard.errors import NotReady
 from garboard.pki.decide import Decision, Issue, Refuse
+from garboard.pki.files import NewFile
 from garboard.pki.issue import IssuedPair, issue_certificate
 from garboard.pki.keys import KeySource
+from garboard.pki.observed import ObservedPairs
 from garboard.pki.spec import PkiInputs, certificate
-from garboard.pki.store import NewFile, ObservedPairs, pair_files
+from garboard.pki.store import pair_files
 
 
 def refuse_problems(decisions: Iterable[Decision]) -> None:

@@ -13,9 +13,10 @@ from garboard.host import HostFolder
 from garboard.pki import KUBECONFIGS, KeyAlgorithm
 from garboard.pki.chain import chain_problem, read_certificates
 from garboard.pki.credentials import kubeconfig_file
+from garboard.pki.files import write_files
 from garboard.pki.keys import algorithm_of
 from garboard.pki.kubeconfig import read_kubeconfig
-from garboard.pki.store import observe_pairs, write_files
+from garboard.pki.store import observe_pairs
 from tests.pki.fixtures import INPUTS, KEYS, issue_tree, tree_files
 
 

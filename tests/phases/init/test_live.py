@@ -10,7 +10,8 @@ from garboard.phases import plan_workflow, select
 from garboard.phases.init.context import InitContext
 from garboard.phases.init.next_steps import with_pins
 from garboard.phases.init.tree import INIT
-from garboard.phases.issuing import PkiIssuer, RotationRequest
+from garboard.phases.issuer import PkiIssuer
+from garboard.phases.issuing import RotationRequest
 from garboard.pki.keys import SystemKeys
 from garboard.pki.kubeconfig import read_kubeconfig
 from tests.phases.init.test_plans import applied

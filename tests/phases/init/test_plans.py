@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from garboard.documents import read_yaml
 from garboard.engine import Executor, Hands, Issue, Plan, Step, WriteFile, plan_as_json, plan_as_text
 from garboard.errors import GarboardError, NotReady
-from garboard.patches import NodeFacts, PatchFile, PatchRefused
+from garboard.patches import PatchFile, PatchRefused
 from garboard.phases import plan_workflow, select
 from garboard.phases.init.tree import INIT
-from garboard.phases.issuing import PkiIssuer
+from garboard.phases.issuer import PkiIssuer
 from garboard.phases.patching import NodePatches
 from garboard.pki.keys import SystemKeys
 from tests.phases.machines import CONFIG, NOW, MemoryMachine, context_on
@@ -190,7 +190,7 @@ TREE = {
 
 def test_layers_of_a_patch_tree_apply_in_their_order_and_are_told_in_it() -> None:
     files = [PatchFile(path, path, partial(bytes, text.encode())) for path, text in TREE.items()]
-    tree = NodePatches(lambda: files, node=NodeFacts("node-1", "control-plane"))
+    tree = NodePatches(lambda: files, node_name="node-1", role="control-plane")
     plan = plan_all(MemoryMachine(), patches=tree)
     (action,) = (step.action for step in plan.steps if step.phase == "control-plane/scheduler")
     assert isinstance(action, WriteFile)

@@ -26,7 +26,7 @@ from garboard.engine import (
 from garboard.errors import NotReady
 from garboard.patches import PatchFile
 from garboard.phases import plan_workflow, select
-from garboard.phases.issuing import PkiIssuer
+from garboard.phases.issuer import PkiIssuer
 from garboard.phases.join import JOIN
 from garboard.phases.patching import NodePatches
 from garboard.pki.bootstrap_kubeconfig import FILE_NAME

@@ -24,6 +24,7 @@ def generate_csr(config: Path | None, cert_dir: str | None, kubeconfig_dir: str)
     written without its certificates, with a .csr file beside it. Files that exist are never overwritten.
     """
     from garboard.host import HostFolder
+    from garboard.pki.files import write_files
     from garboard.pki.inputs import inputs_of
     from garboard.pki.keys import PooledKeys
     from garboard.pki.signing_requests import (
@@ -33,7 +34,6 @@ def generate_csr(config: Path | None, cert_dir: str | None, kubeconfig_dir: str)
         kubeconfig_requests,
         refuse_to_overwrite,
     )
-    from garboard.pki.store import write_files
 
     configuration = read_configuration(config)
     inputs = inputs_of(configuration)

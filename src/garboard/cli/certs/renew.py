@@ -34,11 +34,11 @@ def renew(name: str, config: Path | None, cert_dir: str | None, kubeconfig_dir: 
     everything can be renewed.
     """
     from garboard.host import HostFolder
+    from garboard.pki.files import write_files
     from garboard.pki.inputs import inputs_of
     from garboard.pki.keys import PooledKeys
     from garboard.pki.renewal import Renew, decide_renewal, renewable, renewables, renewed_files
     from garboard.pki.spec import CERTIFICATE_VALIDITY
-    from garboard.pki.store import write_files
 
     configuration = read_configuration(config) if config else None
     inputs = inputs_of(configuration) if configuration else None

@@ -24,8 +24,8 @@ def certs(output: Path, server_names: tuple[str, ...], agents: tuple[str, ...]) 
     from datetime import UTC, datetime
 
     from garboard.host import HostFolder
+    from garboard.pki.files import write_files
     from garboard.pki.keys import SystemKeys
-    from garboard.pki.store import write_files
     from garboard.tunnel.deploy.certificates import places, plan_certificates
 
     folder = HostFolder(str(output))

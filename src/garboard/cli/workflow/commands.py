@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic
 
 import click
@@ -11,6 +10,7 @@ from garboard.cli.lazy import SuggestingGroup, kept_example
 from garboard.cli.output import OutputFormat
 from garboard.phases.flags import OWN_FLAGS, WORKFLOW_FLAGS, Flag, FlagValue, GivenFlags
 from garboard.phases.workflow import ContextT, Phase, tree_text
+from garboard.values import dataclass
 
 OUTPUT = "output"
 

@@ -2,21 +2,25 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from garboard.cli.workflow.cluster import NodeCluster
-from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
 from garboard.cli.workflow.runtime import NodeRuntime
 from garboard.cli.workflow.telling import FileSealer, Screen, tell
 from garboard.cli.workflow.world import NodeWorld, watcher
 from garboard.engine import AwaitGate, Eyes, Hands, Issue, PatchObject, Plan, PutObject, Watcher, paths_written
 from garboard.host.node_machine import NodeMachine
 from garboard.phases.init.context import ADMIN_CONF
-from garboard.phases.issuing import KeyRequest, PkiIssuer
+from garboard.phases.issuing import KeyRequest
 from garboard.phases.waiting import KubeletBootstrapped, gather_component
-from garboard.pki.keys import KeySource, PooledKeys
+from garboard.values import dataclass
+
+if TYPE_CHECKING:  # most of what makes a control plane is nothing to a worker
+    from garboard.cli.workflow.membership import NodeMembership
+    from garboard.phases.issuer import PkiIssuer
+    from garboard.pki.keys import KeySource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,7 @@ class Crew:
     eyes: Eyes
     cluster: NodeCluster
     world: NodeWorld
-    membership: NodeMembership | None = None
+    membership: "NodeMembership | None" = None
 
     def require_majority(self, peer_urls: Iterable[str]) -> None:
         """Refuse to take members away while etcd cannot decide that."""
@@ -70,24 +74,21 @@ def crew_for(
     settings: RunSettings,
     started_at: datetime,
     cluster: NodeCluster | None = None,
-    keys: KeySource | None = None,
+    keys: "KeySource | None" = None,
 ) -> Iterator[Crew]:
     """Give everybody their tools; `started_at` is when certificates begin, also if the run is resumed later.
 
     `keys` are those that somebody has begun to make already.
     """
     reached = cluster or NodeCluster(machine, settings.kubeconfig, settings.local_server)
-    requests = (step.action.request for step in plan.steps if isinstance(step.action, Issue))
     with ExitStack() as stack:
-        algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
-        keys = keys or stack.enter_context(PooledKeys(algorithms))
         world = NodeWorld(machine, reached, settings.cri_socket)
         membership = stack.enter_context(_membership(settings, reached, world)) if settings.certificates_dir else None
         waits: Watcher = watcher(world, endpoint=settings.endpoint)
         hands = Hands(
             files=machine,
             services=machine.manager,
-            issuer=PkiIssuer(machine.folder, keys, started_at),
+            issuer=_issuer(plan, machine, started_at, keys, stack),
             objects=reached,
             members=membership,
             turns=membership,
@@ -100,9 +101,25 @@ def crew_for(
         yield Crew(hands, eyes, reached, world, membership)
 
 
+def _issuer(
+    plan: Plan, machine: NodeMachine, started_at: datetime, keys: "KeySource | None", stack: ExitStack
+) -> "PkiIssuer | None":
+    """Return who issues what the plan asks for; nobody if it asks for nothing."""
+    requests = [step.action.request for step in plan.steps if isinstance(step.action, Issue)]
+    if not requests:
+        return None
+    from garboard.phases.issuer import PkiIssuer
+    from garboard.pki.keys import PooledKeys
+
+    algorithms = (each.inputs.key_algorithm for each in requests if isinstance(each, KeyRequest))
+    return PkiIssuer(machine.folder, keys or stack.enter_context(PooledKeys(algorithms)), started_at)
+
+
 def _membership(
     settings: RunSettings, cluster: NodeCluster, world: NodeWorld
-) -> AbstractContextManager[NodeMembership]:
+) -> "AbstractContextManager[NodeMembership]":
+    from garboard.cli.workflow.membership import EtcdPlace, NodeMembership
+
     place = EtcdPlace(
         certificates_dir=settings.certificates_dir,
         data_dir=settings.etcd_data_dir,

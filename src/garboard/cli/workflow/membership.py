@@ -13,7 +13,7 @@ from garboard.host.node_machine import NodeMachine
 from garboard.manifests.etcd import CLIENT_PORT
 from garboard.model.addresses import join_host_port
 from garboard.model.go_paths import join_path
-from garboard.phases.join.etcd import EtcdHealthy
+from garboard.phases.waiting import EtcdHealthy
 
 if TYPE_CHECKING:
     from garboard.etcd import EtcdAccess, EtcdMembers

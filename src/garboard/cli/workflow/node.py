@@ -38,16 +38,17 @@ def node_patches(
     """Return the patches of a directory for this node, to be read when they are needed."""
     if not directory:
         return NodePatches()
-    from garboard.patches import NodeFacts
-
-    return NodePatches(partial(_patch_files, directory), is_strict, NodeFacts(name, role))
+    return NodePatches(partial(_patch_files, directory), is_strict, name, role)
 
 
 def _patch_files(directory: str) -> "list[PatchFile]":
+    root = Path(directory)
+    paths = list_tree(root)
+    if not paths:  # as in many a directory that is only kept for later: the engine need not be loaded
+        return []
     from garboard.patches import PatchFile
 
-    root = Path(directory)
-    return [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
+    return [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in paths]
 
 
 def read_options(flags: GivenFlags) -> ReadOptions:

@@ -2,6 +2,7 @@
 
 import sys
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from garboard.cli.output import OutputFormat, write_data
 from garboard.cli.workflow.cluster import NodeCluster
@@ -13,7 +14,9 @@ from garboard.documents import write_yaml
 from garboard.engine import Executor, Plan, PutObject, plan_as_json, plan_as_text
 from garboard.engine.runs import ClusterPlace
 from garboard.host.node_machine import NodeMachine
-from garboard.pki.keys import KeySource
+
+if TYPE_CHECKING:
+    from garboard.pki.keys import KeySource
 
 
 def show_plan(plan: Plan, output: OutputFormat) -> None:
@@ -54,7 +57,7 @@ def carry_out(
     settings: RunSettings,
     options: RunOptions,
     cluster: NodeCluster | None = None,
-    keys: KeySource | None = None,
+    keys: "KeySource | None" = None,
 ) -> None:
     """Do the steps of the plan, and say on stderr what is being done."""
     for note in plan.notes:

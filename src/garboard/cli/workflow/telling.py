@@ -5,8 +5,6 @@ import sys
 
 from garboard.engine import Tell
 from garboard.host.node_machine import NodeMachine
-from garboard.phases.init.next_steps import with_pins
-from garboard.pki.transfer import NONCE_BYTES, encrypt
 
 
 def tell(line: str) -> None:
@@ -21,12 +19,19 @@ class Screen:
         self.machine = machine
 
     def tell(self, action: Tell) -> None:
-        sys.stdout.write(with_pins(action, self.machine.read))
+        sys.stdout.write(self._with_pins(action) if action.pins else action.text)
         sys.stdout.flush()
+
+    def _with_pins(self, action: Tell) -> str:
+        from garboard.phases.init.next_steps import with_pins
+
+        return with_pins(action, self.machine.read)
 
 
 class FileSealer:
     """Seals with AES-GCM, every file with a nonce of its own."""
 
     def seal(self, data: bytes, key: bytes) -> bytes:
+        from garboard.pki.transfer import NONCE_BYTES, encrypt
+
         return encrypt(data, key, os.urandom(NONCE_BYTES))

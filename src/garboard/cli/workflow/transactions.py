@@ -6,9 +6,9 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from garboard.cli.workflow.cluster import NodeCluster
 from garboard.cli.workflow.diagnosing import keep_diagnostics
@@ -37,7 +37,10 @@ from garboard.errors import GarboardError, NotReady
 from garboard.host.node_machine import NodeMachine
 from garboard.host.runs import RunFolder, RunFolders
 from garboard.phases.storing import plan_codec
-from garboard.pki.keys import KeySource
+from garboard.values import dataclass
+
+if TYPE_CHECKING:
+    from garboard.pki.keys import KeySource
 
 TimingsFormat: TypeAlias = Literal["", "text", "json"]
 # The command whose runs end all others: it removes what they have made.
@@ -140,7 +143,7 @@ class Transactions:
         settings: RunSettings,
         options: RunOptions,
         cluster: NodeCluster | None,
-        keys: KeySource | None = None,
+        keys: "KeySource | None" = None,
     ) -> None:
         """Do the steps of a plan as one run."""
         header = RunHeader(

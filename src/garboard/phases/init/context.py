@@ -1,26 +1,27 @@
 """What the phases of init plan from: the configuration, and what was found on the machine before anything changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from garboard.config import ComponentConfigs, Loaded
+from garboard.config import ComponentConfigs
 from garboard.documents import Json
 from garboard.engine import Note, Step, WriteFile, paths_written
-from garboard.errors import NotReady
 from garboard.manifests import NodeHost, RenderedFile
 from garboard.model.go_paths import join_path
 from garboard.model.lifecycle import InitConfiguration
 from garboard.phases.patching import NodePatches
 from garboard.phases.preflight import Exam
-from garboard.pki import KUBECONFIGS, PkiInputs, certificate
-from garboard.pki.credentials import ObservedKubeconfig, decide_with_external_ca, observe_kubeconfig
-from garboard.pki.decide import warnings_of
-from garboard.pki.external import AuthorityState, external_authorities
+from garboard.pki import PkiInputs, certificate
+from garboard.pki.files import Folder
 from garboard.pki.inputs import inputs_of
-from garboard.pki.store import Folder, ObservedPairs, ObservedServiceAccount, observe_pairs, observe_service_account
-from garboard.pki.tree import refuse_problems
+from garboard.pki.observed import ObservedPairs, ObservedServiceAccount
+from garboard.values import dataclass
+
+if TYPE_CHECKING:  # a worker finds none of them, and need not load what reads certificates
+    from garboard.pki.credentials import ObservedKubeconfig
+    from garboard.pki.external import AuthorityState
 
 ADMIN_CONF = "/etc/kubernetes/admin.conf"
 
@@ -61,10 +62,10 @@ class ClusterView(Protocol):
 class ObservedCredentials:
     """Certificates, keys and kubeconfigs as found."""
 
-    pairs: ObservedPairs
-    service_account: ObservedServiceAccount
-    kubeconfigs: Mapping[str, ObservedKubeconfig | None]
-    external: tuple[AuthorityState, ...] = ()
+    pairs: ObservedPairs = field(default_factory=dict)
+    service_account: ObservedServiceAccount = field(default_factory=ObservedServiceAccount)
+    kubeconfigs: "Mapping[str, ObservedKubeconfig | None]" = field(default_factory=dict)
+    external: "tuple[AuthorityState, ...]" = ()
 
     @property
     def is_external_ca(self) -> bool:
@@ -132,57 +133,3 @@ class InitContext:
             cause = "there is no such file" if found is None else "its content differs"
             action = WriteFile(path=file.path, content=file.content, mode=file.mode, folder_mode=file.directory_mode)
             yield Step(action, cause)
-
-
-def observe_init(
-    loaded: Loaded[InitConfiguration],
-    *,
-    host: NodeHost,
-    machine: MachineView,
-    patches: NodePatches,
-    kubeconfig_dir: str,
-    now: datetime,
-    uploads_certs: bool = False,
-    kubeconfig: str = ADMIN_CONF,
-    cluster: ClusterView | None = None,
-) -> tuple[InitContext, tuple[str, ...]]:
-    """Look at the machine and refuse what no phase of init could use; also return warnings about what was found."""
-    config = loaded.config
-    folder = machine.folder(config.cluster.certificates_dir)
-    kubeconfigs = machine.folder(kubeconfig_dir)
-    pairs = observe_pairs(folder)
-    found = ObservedCredentials(
-        pairs=pairs,
-        service_account=observe_service_account(folder),
-        kubeconfigs={spec.file_name: observe_kubeconfig(kubeconfigs, spec.file_name) for spec in KUBECONFIGS},
-        external=external_authorities(pairs, now),
-    )
-    context = InitContext(
-        config=config,
-        components=loaded.components,
-        host=replace(host, is_external_ca=found.is_external_ca),
-        machine=machine,
-        found=found,
-        patches=patches,
-        kubeconfig_dir=kubeconfig_dir,
-        now=now,
-        uploads_certs=uploads_certs,
-        kubeconfig=kubeconfig,
-        cluster=cluster,
-    )
-    return context, _check_external(found, context.inputs)
-
-
-def _check_external(found: ObservedCredentials, inputs: PkiInputs) -> tuple[str, ...]:
-    """Refuse an external CA that is not complete, as kubeadm does before every phase; its etcd CA is not looked at."""
-    problems = [each for each in found.external if each.problem and each.name != "etcd-ca"]
-    if problems:
-        told = "; ".join(f"invalid or incomplete external CA {each.name}: {each.problem}" for each in problems)
-        raise NotReady(told, hint="bring what it has signed, or its key", error_class="unusable-certificates")
-    if not found.is_external_ca:
-        return ()
-    chain = found.pairs["ca"].chain
-    assert isinstance(chain, tuple)
-    decisions = decide_with_external_ca(found.kubeconfigs, inputs, chain)
-    refuse_problems(decisions)
-    return warnings_of(decisions)

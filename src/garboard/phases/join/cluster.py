@@ -2,7 +2,8 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 from garboard.config import ComponentConfig, HostFacts, load_stored_cluster, load_stored_kubelet
 from garboard.documents import Json
@@ -13,8 +14,11 @@ from garboard.model import SUPPORTED_VERSIONS
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import ExternalEtcd
 from garboard.phases.join.discovery import Api, text_of
-from garboard.pki.store import NewFile
-from garboard.pki.transfer import ExternalEtcdFiles, opened_files, parse_certificate_key, shared_files
+from garboard.pki.files import NewFile
+from garboard.values import dataclass
+
+if TYPE_CHECKING:  # workers share nothing
+    from garboard.pki.transfer import ExternalEtcdFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,8 @@ def _is_ready(node: Mapping[str, Json] | None) -> bool:
 
 
 def _shared(api: Api, configuration: ClusterConfiguration, certificate_key: str) -> tuple[NewFile, ...]:
+    from garboard.pki.transfer import opened_files, parse_certificate_key, shared_files
+
     key = parse_certificate_key(certificate_key)
     secret = api.find("Secret", KUBE_SYSTEM, KUBEADM_CERTS)
     if secret is None:
@@ -114,6 +120,8 @@ def _shared(api: Api, configuration: ClusterConfiguration, certificate_key: str)
     return opened_files(sealed, shared_files(_external_files(configuration)), key)
 
 
-def _external_files(configuration: ClusterConfiguration) -> ExternalEtcdFiles | None:
+def _external_files(configuration: ClusterConfiguration) -> "ExternalEtcdFiles | None":
+    from garboard.pki.transfer import ExternalEtcdFiles
+
     etcd = configuration.etcd
     return ExternalEtcdFiles(etcd.ca_file, etcd.cert_file, etcd.key_file) if isinstance(etcd, ExternalEtcd) else None

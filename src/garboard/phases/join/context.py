@@ -1,7 +1,7 @@
 """What the phases of join plan from: the cluster that was found, and the node as it was before anything changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from posixpath import isabs
 from typing import Self
@@ -17,10 +17,8 @@ from garboard.phases.init.context import InitContext, MachineView, ObservedCrede
 from garboard.phases.join.cluster import JoinedCluster
 from garboard.phases.join.discovery import Discovered
 from garboard.phases.patching import NodePatches
-from garboard.pki import KUBECONFIGS
-from garboard.pki.credentials import observe_kubeconfig
-from garboard.pki.external import external_authorities
-from garboard.pki.store import Folder, NewFile, observe_pairs, observe_service_account
+from garboard.pki.files import Folder, NewFile
+from garboard.values import dataclass
 
 KUBERNETES_DIR = "/etc/kubernetes"
 
@@ -81,7 +79,10 @@ def observe_join(
     """Look at the machine with the eyes of a cluster that was found, or of a default one."""
     configuration = cluster.configuration if cluster else ClusterConfiguration()
     control_plane = config.control_plane
-    credentials = _credentials(configuration, machine, cluster.shared if cluster else (), now)
+    # A worker has none, and need not load what reads them.
+    credentials = ObservedCredentials()
+    if control_plane is not None:
+        credentials = _credentials(configuration, machine, cluster.shared if cluster else (), now)
     node = InitContext(
         config=InitConfiguration(
             cluster=configuration,
@@ -105,15 +106,10 @@ def observe_join(
 def _credentials(
     configuration: ClusterConfiguration, machine: MachineView, shared: tuple[NewFile, ...], now: datetime
 ) -> ObservedCredentials:
+    from garboard.phases.init.observing import observe_credentials
+
     folder = _WithShared(machine.folder(configuration.certificates_dir), {each.name: each.data for each in shared})
-    kubeconfigs = machine.folder(KUBERNETES_DIR)
-    pairs = observe_pairs(folder)
-    return ObservedCredentials(
-        pairs=pairs,
-        service_account=observe_service_account(folder),
-        kubeconfigs={spec.file_name: observe_kubeconfig(kubeconfigs, spec.file_name) for spec in KUBECONFIGS},
-        external=external_authorities(pairs, now),
-    )
+    return observe_credentials(folder, machine.folder(KUBERNETES_DIR), now)
 
 
 @dataclass(frozen=True, slots=True)

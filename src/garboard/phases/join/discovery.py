@@ -1,7 +1,7 @@
 """Finding the cluster that a node shall join, and proving that it is the right one; nothing is changed on the way."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -21,6 +21,7 @@ from garboard.phases.join.trust import (
     unknown_token,
 )
 from garboard.pki.bootstrap_kubeconfig import BootstrapKubeconfig, TokenUser, read_discovery_file
+from garboard.values import dataclass
 
 RETRY_EVERY_S = 1.0
 _HEALS = ("unreachable", "no-cluster-info", "unknown-token", "conflict", "api-failed")  # another try may do better

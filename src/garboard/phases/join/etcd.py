@@ -1,9 +1,7 @@
 """`join phase etcd-join`: this node's member of etcd, first as a learner, then with a vote; one node at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from garboard.documents import Json
 from garboard.engine import AddMember, AwaitGate, EndTurn, Note, Outcome, PromoteMember, Step, TakeTurn
 from garboard.manifests.etcd import PEER_PORT
 from garboard.manifests.objects import KUBE_SYSTEM
@@ -11,26 +9,13 @@ from garboard.model.addresses import join_host_port
 from garboard.model.component import LocalEtcd
 from garboard.phases.init.static_pods import plan_etcd_folder, plan_etcd_pod
 from garboard.phases.join.context import JoinContext
+from garboard.phases.waiting import EtcdHealthy
 
 TURN = "garboard-etcd-join"
 INITIAL_CLUSTER = "initial-cluster"
 _PLACEHOLDER = "<members-of-etcd>"
 # Each of those before us may take as long as we may.
 _TURN_TIMEOUT_S = 1800.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EtcdHealthy:
-    """More than half of the voting members of etcd answer, and have nothing to complain about."""
-
-    timeout_s: float
-
-    @property
-    def name(self) -> str:
-        return "a majority of healthy etcd members"
-
-    def describe(self) -> dict[str, Json]:
-        return {"members": "all that vote"}
 
 
 def plan_check_etcd(context: JoinContext) -> Iterator[Step | Note]:

@@ -10,7 +10,7 @@ from garboard.phases.join.ending import plan_end
 from garboard.phases.patch_record import record_on_worker
 from garboard.phases.waiting import KubeletBootstrapped, KubeletHealthy
 from garboard.pki.bootstrap_kubeconfig import FILE_NAME
-from garboard.pki.store import CERTIFICATE_MODE, SECRET_MODE
+from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE
 
 
 def plan_kubelet_start(context: JoinContext) -> Iterator[Step | Note]:

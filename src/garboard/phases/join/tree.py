@@ -7,15 +7,16 @@ control-plane-join, as it was before; each phase's `run_if` decides.
 """
 
 from garboard.phases.join.context import JoinContext
-from garboard.phases.join.etcd import plan_check_etcd, plan_etcd_join
-from garboard.phases.join.kubelet import plan_kubelet_start, plan_wait_bootstrap
-from garboard.phases.join.preparing import (
+from garboard.phases.join.control_plane import (
     plan_certs,
+    plan_check_etcd,
     plan_control_plane,
     plan_download_certs,
+    plan_etcd_join,
     plan_kubeconfigs,
-    plan_preflight,
 )
+from garboard.phases.join.kubelet import plan_kubelet_start, plan_wait_bootstrap
+from garboard.phases.join.preflight import plan_preflight
 from garboard.phases.join.waiting import plan_mark, plan_wait_control_plane
 from garboard.phases.workflow import Phase
 

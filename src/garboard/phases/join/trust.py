@@ -5,14 +5,14 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garboard.documents import Json, read_yaml
 from garboard.errors import GarboardError
 from garboard.manifests.bootstrap_token import CLUSTER_INFO
 from garboard.manifests.objects import KUBE_PUBLIC
 from garboard.pki.kubeconfig import NamedCluster, unnamed_or_current_cluster
-from garboard.pki.pins import authority_pins
+from garboard.values import dataclass
 
 _SIGNATURE = "jws-kubeconfig-"
 _PLACE = f"ConfigMap {KUBE_PUBLIC}/{CLUSTER_INFO}"
@@ -106,6 +106,8 @@ def check_pins(info: ClusterInfo, pins: Sequence[str], server: str) -> None:
 
 
 def _pins_of(info: ClusterInfo) -> tuple[str, ...]:
+    from garboard.pki.pins import authority_pins
+
     ca = info.cluster.ca
     return authority_pins(ca) if ca else ()
 

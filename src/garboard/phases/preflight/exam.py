@@ -1,10 +1,10 @@
 """The machine as checks see it; what cannot be found out raises a GarboardError, whose message says why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from garboard.model.component import ExternalEtcd
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

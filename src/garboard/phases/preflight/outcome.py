@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from garboard.errors import BadUsage, GarboardError, NotReady
 from garboard.phases.preflight.exam import Exam
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

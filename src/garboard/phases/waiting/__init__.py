@@ -7,6 +7,7 @@ from garboard.phases.waiting.evidence import gather, gather_component
 from garboard.phases.waiting.gates import (
     ApiServerReady,
     ComponentHealthy,
+    EtcdHealthy,
     KubeletBootstrapped,
     KubeletHealthy,
     NodeGate,
@@ -21,6 +22,7 @@ __all__ = [
     "ApiServerReady",
     "ComponentHealthy",
     "ContainerSeen",
+    "EtcdHealthy",
     "KubeletBootstrapped",
     "KubeletHealthy",
     "NodeGate",

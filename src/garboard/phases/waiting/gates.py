@@ -1,13 +1,13 @@
 """What is waited for, as values: they say where to look, and hold nothing that is only known while looking."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from garboard.documents import Json
 from garboard.manifests.kubelet import CONFIG_FILE
 from garboard.manifests.paths import manifest_path
 from garboard.model.node import Timeouts
+from garboard.values import dataclass
 
 API_SERVER, CONTROLLER_MANAGER, SCHEDULER = "kube-apiserver", "kube-controller-manager", "kube-scheduler"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
@@ -97,6 +97,20 @@ class KubeletBootstrapped:
 
     def describe(self) -> dict[str, Json]:
         return {"file": self.kubeconfig}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtcdHealthy:
+    """More than half of the voting members of etcd answer, and have nothing to complain about."""
+
+    timeout_s: float
+
+    @property
+    def name(self) -> str:
+        return "a majority of healthy etcd members"
+
+    def describe(self) -> dict[str, Json]:
+        return {"members": "all that vote"}
 
 
 NodeGate: TypeAlias = KubeletHealthy | ComponentHealthy | ApiServerReady | NodeRegistered | KubeletBootstrapped

@@ -1,11 +1,11 @@
 """The world as those see it who wait: a machine, the API server of a node, the containers on it. It is only read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from garboard.documents import Json
+from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Final
 
 from garboard.errors import InvalidValue
 from garboard.pki.chain import read_certificates
+from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE, Folder, NewFile
 from garboard.pki.issue import IssuedPair, certificate_pem, issue_ca, issue_leaf
 from garboard.pki.keys import KeySource, private_key_pem, read_private_key
 from garboard.pki.names import NO_NAMES, AltNames, sort_names
@@ -19,7 +20,6 @@ from garboard.pki.spec import (
     CertRequest,
     KeyAlgorithm,
 )
-from garboard.pki.store import CERTIFICATE_MODE, SECRET_MODE, Folder, NewFile
 
 CA: Final = "ca"
 AGENT_GROUP: Final = "system:konnectivity-agents"
