@@ -37,6 +37,8 @@ NOT_FOR_WORKERS = {
     "garboard.phases.join.preparing",
     "garboard.pki.keys",
 }
+# What a tunnel's end has no use for unless it is asked for it: most stay for months, and their memory counts.
+NOT_FOR_TUNNELS = {"yaml", "msgspec", "cryptography", "garboard.documents", "garboard.kube", "garboard.engine"}
 PROGRAM = """
 import json, sys
 from garboard.cli.main import run
@@ -69,6 +71,13 @@ def test_join_of_a_worker_loads_nothing_of_a_control_plane() -> None:
     assert {"kubelet-start", "kubelet-wait-bootstrap"} <= set(answer["steps"])
     assert not NOT_FOR_WORKERS & (set(answer["modules"]) - bare_modules())
     assert "garboard.kube" in answer["modules"]
+
+
+@pytest.mark.parametrize("end", ["server", "agent"])
+def test_end_of_a_tunnel_loads_no_clients_and_no_documents(end: str) -> None:
+    program = f"import json, sys, garboard.cli.tunnel.{end}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert not NOT_FOR_TUNNELS & (set(json.loads(done.stdout)) - bare_modules())
 
 
 def test_modules_that_a_worker_does_not_load_exist() -> None:

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from garboard.documents import Json
+from garboard.model.json_value import Json
 
 DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 AGENT_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)

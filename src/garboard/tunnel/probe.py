@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from garboard.documents import Json
+from garboard.model.json_value import Json
 from garboard.tunnel import packets
 from garboard.tunnel.entry import Entry
 from garboard.tunnel.flow import Chunk, Outflow, Source

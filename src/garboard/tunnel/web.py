@@ -9,8 +9,8 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl
 
-from garboard.documents import Json, write_json
 from garboard.errors import NotReady
+from garboard.model.json_value import Json
 
 REQUEST_TIMEOUT_S: Final = 60.0
 MAX_REQUEST_BYTES: Final = 64 * 1024
@@ -25,6 +25,8 @@ class Page:
 
 
 def json_page(content: Json) -> Page:
+    from garboard.documents import write_json  # for those who ask: an end that nobody asks needs no documents
+
     return Page(HTTPStatus.OK, write_json(content), kind="application/json")
 
 

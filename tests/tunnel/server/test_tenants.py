@@ -23,7 +23,8 @@ from garboard.tunnel.packets import decode_packet, encode_packet
 from garboard.tunnel.server.options import Mode, ServerOptions
 from garboard.tunnel.server.routing import AgentBackend
 from garboard.tunnel.server.run import ProxyServer, serve
-from garboard.tunnel.server.tenants import FrontEnd, Tenant, read_tenants
+from garboard.tunnel.server.tenants import FrontEnd, Tenant
+from garboard.tunnel.server.tenants_file import read_tenants
 from garboard.tunnel.server.tokens import TokenReview, TokenRules
 from garboard.tunnel.tls import KeyPair, client_context
 from tests.rpc.certificates import Certificates, make_certificates

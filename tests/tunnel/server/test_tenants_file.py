@@ -14,7 +14,7 @@ from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.report import status_text
 from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.server.status import server_document
-from garboard.tunnel.server.tenants import TenantsFile
+from garboard.tunnel.server.tenants_file import TenantsFile
 from tests.rpc.certificates import Certificates, make_certificates
 from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import until

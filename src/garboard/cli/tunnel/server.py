@@ -18,7 +18,7 @@ from garboard.tunnel.leases import DEFAULT_LABELS, DEFAULT_NAMESPACE
 from garboard.tunnel.server.options import KeyPair, Mode, ServerOptions
 from garboard.tunnel.server.routing import parse_strategies
 from garboard.tunnel.server.run import serve
-from garboard.tunnel.server.tenants import TenantsFile
+from garboard.tunnel.server.tenants import TenantsSource
 from garboard.tunnel.server.tokens import TokenRules
 from garboard.tunnel.suites import parse_minimum, parse_suites
 from garboard.tunnel.tls import TlsPolicy
@@ -89,7 +89,7 @@ def options_of(flags: dict[str, Any]) -> ServerOptions:
         mode = Mode(flags["mode"])
     except ValueError:
         raise BadUsage(f"--mode={flags['mode']} is not a mode", hint="write grpc or http-connect") from None
-    tenants_file = TenantsFile(flags["tenants"], Machine().read_file) if flags["tenants"] else None
+    tenants_file = _tenants_file(flags["tenants"]) if flags["tenants"] else None
     as_they_are = (
         "delete_existing_uds_file", "server_bind_address", "server_port", "agent_bind_address", "agent_port",
         "health_bind_address", "health_port", "admin_bind_address", "admin_port", "server_count", "kubeconfig",
@@ -119,6 +119,12 @@ def options_of(flags: dict[str, Any]) -> ServerOptions:
         tenants=tenants_file.load() if tenants_file else (),
         tenants_file=tenants_file,
     )
+
+
+def _tenants_file(path: Path) -> TenantsSource:
+    from garboard.tunnel.server.tenants_file import TenantsFile
+
+    return TenantsFile(path, Machine().read_file)
 
 
 def _token_rules(flags: dict[str, Any]) -> TokenRules | None:

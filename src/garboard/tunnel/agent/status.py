@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from garboard.documents import Json
 from garboard.errors import InvalidValue
+from garboard.model.json_value import Json
 from garboard.tunnel.agent.listeners import TargetPorts
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.pool import ServerPool

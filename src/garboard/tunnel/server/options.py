@@ -9,7 +9,7 @@ from garboard.tunnel.destinations import AllowList
 from garboard.tunnel.flow import Patience
 from garboard.tunnel.leases import LeaseBook
 from garboard.tunnel.server.routing import Strategy
-from garboard.tunnel.server.tenants import FrontEnd, Tenant, TenantsFile
+from garboard.tunnel.server.tenants import FrontEnd, Tenant, TenantsSource
 from garboard.tunnel.server.tenants import Mode as Mode
 from garboard.tunnel.server.tokens import TokenReviewer, TokenRules
 from garboard.tunnel.tls import KeyPair as KeyPair
@@ -46,7 +46,7 @@ class ServerOptions:
     review_burst: int = 0
     lease_book: LeaseBook | None = field(default=None, repr=False)
     tenants: tuple[Tenant, ...] = ()  # in place of the one cluster that the options above describe
-    tenants_file: TenantsFile | None = field(default=None, repr=False)  # where they came from, and may change
+    tenants_file: TenantsSource | None = field(default=None, repr=False)  # where they came from, and may change
     patience: Patience = field(default_factory=Patience)
     allowed: AllowList = field(default_factory=AllowList)  # what nodes may reach through this server
 

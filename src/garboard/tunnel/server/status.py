@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from garboard.documents import Json
+from garboard.model.json_value import Json
 from garboard.tunnel.probe import ROUND_TRIP_TIMEOUT_S, Hop, Probe, trace_document
 from garboard.tunnel.server.agent_stream import AgentStream
 from garboard.tunnel.server.cluster import Cluster
