@@ -24,7 +24,7 @@ def install(folder: Path, state: str, *names: str) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("garboard.host.processes.shutil.which", lambda name, path=None: _which(tmp_path, name))
+    monkeypatch.setattr("garboard.host.processes._on_path", lambda name, path=None: _which(tmp_path, name))
     return tmp_path
 
 

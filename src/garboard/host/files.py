@@ -5,7 +5,6 @@ import errno
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +95,8 @@ def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> Non
 
 
 def _replace(target: Path, data: bytes, mode: int | None) -> None:
+    import tempfile  # brings compression with it, which those who only read need not load
+
     # A link is followed, so that the file behind it changes and the link stays.
     target = target.resolve()
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -1,7 +1,6 @@
 """Running other programs: to their end, or with their lines handed over as they come."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections import deque
@@ -94,7 +93,7 @@ def stream(
 def start_detached(command: Sequence[str | Path], *, log: Path, keep: Sequence[int] = ()) -> int:
     """Start `command` in a session of its own, output in `log`, with the descriptors `keep`; return its pid."""
     arguments = [str(part) for part in command]
-    program = shutil.which(arguments[0])
+    program = _on_path(arguments[0])
     if program is None:
         raise CommandFailed(f"cannot run {arguments[0]}: not found", hint="is it installed and on PATH?")
     for descriptor in keep:
@@ -116,8 +115,14 @@ def become(command: Sequence[str | Path]) -> NoReturn:
 
 def find_program(name: str) -> Path | None:
     """Return where `name` is on PATH, or beside this Python where wheels put programs, or None."""
-    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    found = _on_path(name) or _on_path(name, str(Path(sys.executable).parent))
     return Path(found) if found else None
+
+
+def _on_path(name: str, path: str | None = None) -> str | None:
+    from shutil import which  # brings compression with it, which those who run nothing need not load
+
+    return which(name, path=path)
 
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str] | None:

@@ -35,8 +35,8 @@ def run_daemon(main: Callable[[Signals], Coroutine[Any, Any, int]], *, verbosity
     """Run until it ends by itself; its exit status is returned."""
     level = logging.DEBUG if verbosity >= 5 else logging.INFO if verbosity >= 1 else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname).1s %(name)s %(message)s")
-    _keep_large_buffers()
     _collect_rarely()
+    _keep_large_buffers()
 
     async def run() -> int:
         return await main(Signals())
@@ -61,12 +61,14 @@ def _keep_large_buffers() -> None:
     """Let glibc keep the buffers of bulk transfers instead of returning every one of them to the kernel at once."""
     with contextlib.suppress(OSError, AttributeError):  # another C library does without
         libc = ctypes.CDLL(None)
+        libc.malloc_trim(0)  # of what the start left over
         libc.mallopt(_M_MMAP_THRESHOLD, 64 * MIB)
         libc.mallopt(_M_TRIM_THRESHOLD, 256 * MIB)
 
 
 def _collect_rarely() -> None:
     """Look for cycles less often, and never in what was imported: with many connections every look is a pause."""
+    gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 50, 50)
 
