@@ -5,6 +5,7 @@ What is shown each time: the attack is answered as it should be, neighbours go o
 
 import asyncio
 import contextlib
+import select
 import socket
 import ssl
 import threading
@@ -30,6 +31,7 @@ from tests.tunnel.programs import Program, Programs, free_ports, programs
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 MIB = 1024 * 1024
+_LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 SERVER = "konnectivity_network_proxy_server_"
 
 
@@ -144,29 +146,42 @@ def answer_to(attack: Attack, peer: socket.socket, greeting: bytes) -> set[tuple
     """Send it all while reading; the codes of the resets and the goodbye that come, until they do or 30 s are over."""
     codes: set[tuple[int, int]] = set()
     wanted = (frames.RST_STREAM if attack.stream_only else frames.GOAWAY, int(attack.ends))
-
-    def pour() -> None:
-        with contextlib.suppress(OSError):
-            for piece in (greeting, *attack.pieces):
-                peer.sendall(piece)
-
-    sending = threading.Thread(target=pour)
-    sending.start()
     reader = frames.FrameReader(1 << 24)
-    until = time.monotonic() + 30
-    with contextlib.suppress(OSError):
-        while wanted not in codes and time.monotonic() < until and (data := peer.recv(65536)):
-            for frame in reader.feed(data):
-                if frame.kind == frames.GOAWAY:
-                    codes.add((frame.kind, frames.parse_word(frame.payload[4:])))
-                elif frame.kind == frames.RST_STREAM:
-                    codes.add((frame.kind, frames.parse_word(frame.payload)))
-    with contextlib.suppress(OSError):
-        peer.shutdown(socket.SHUT_RDWR)
-    sending.join()
+    for data in _conversation(peer, b"".join((greeting, *attack.pieces)), within_s=30):
+        for frame in reader.feed(data):
+            if frame.kind == frames.GOAWAY:
+                codes.add((frame.kind, frames.parse_word(frame.payload[4:])))
+            elif frame.kind == frames.RST_STREAM:
+                codes.add((frame.kind, frames.parse_word(frame.payload)))
+        if wanted in codes:
+            break
     peer.close()
     assert wanted in codes, codes
     return codes
+
+
+def _conversation(peer: socket.socket, words: bytes, within_s: float) -> Iterator[bytes]:
+    """Say it all and yield what is heard meanwhile and after, until the peer is gone; in one thread, as TLS demands."""
+    peer.setblocking(False)
+    unsaid, until = memoryview(words), time.monotonic() + within_s
+    while time.monotonic() < until:
+        with contextlib.suppress(*_LATER):
+            try:
+                unsaid = unsaid[peer.send(unsaid[:65536]) :] if unsaid else unsaid
+            except _LATER:
+                raise
+            except OSError:
+                unsaid = unsaid[:0]  # nobody listens any more; what was said to us is still to be read
+        try:
+            data = peer.recv(65536)
+        except _LATER:
+            select.select([peer], [peer] if unsaid else [], [], 0.05)
+        except OSError:
+            return
+        else:
+            if not data:
+                return
+            yield data
 
 
 @pytest.mark.parametrize("name", ON_AGENT_PORT)

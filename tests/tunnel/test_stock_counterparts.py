@@ -70,9 +70,13 @@ class Page(BaseHTTPRequestHandler):
         pass
 
 
+class Pages(ThreadingHTTPServer):
+    request_queue_size = 512  # by default a sixth client at once waits for its SYN to be sent again
+
+
 @pytest.fixture(scope="module")
 def pages() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+    with Pages(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_address[1]}"
         server.shutdown()
