@@ -15,10 +15,10 @@ from garboard.tunnel.report import status_text
 from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.server.status import server_document
 from garboard.tunnel.server.tenants_file import TenantsFile
-from tests.rpc.certificates import Certificates, make_certificates
+from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import until
-from tests.tunnel.server.test_tenants import World, agents, is_let_in, joined, shake_hands
+from tests.tunnel.server.worlds import World, agents, is_let_in, joined, shake_hands
 
 
 class Changing:
@@ -52,17 +52,6 @@ class Changing:
         options = replace(world.options(), tenants=self.file.load(), tenants_file=self.file)
         async with serve(options) as server:
             yield server
-
-
-@pytest.fixture(scope="session")
-def tenant_keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Certificates, Certificates]:
-    a, b = (make_certificates(tmp_path_factory.mktemp(name), f"{name}.test") for name in ("a", "b"))
-    return a, b
-
-
-@pytest.fixture
-def world(tenant_keys: tuple[Certificates, Certificates], tmp_path: Path) -> World:
-    return World(*tenant_keys, tmp_path)
 
 
 @pytest.fixture
