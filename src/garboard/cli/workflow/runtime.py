@@ -5,13 +5,13 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from garboard.engine import PullImage
 from garboard.errors import GarboardError
 
 if TYPE_CHECKING:
-    from garboard.cri import CriClient, Sandbox
+    from garboard.cri import Sandbox
 
 TRIES, PAUSE_S = 5, 0.5
 
@@ -61,27 +61,46 @@ class NodeRuntime:
         return None
 
     def remove_sandboxes(self) -> None:
-        """Stop and remove every sandbox; one that does not go is tried again, and named if it stays."""
+        """Stop and remove every sandbox; those that stay are named."""
         from garboard.cri import CriClient
 
         if not self.socket or not Path(self.socket.removeprefix("unix://")).exists():
             self._tell("warning: no container runtime is known here, so no pods are removed")
             return
         with closing(CriClient(self.socket)) as runtime:
-            for attempt in range(1, TRIES + 1):
-                failures = [each for each in map(partial(_remove, runtime), runtime.list_sandboxes()) if each]
-                if not failures:
-                    return
-                if attempt < TRIES:
-                    time.sleep(self._pause_s)
-        raise GarboardError(
-            f"{len(failures)} pod sandboxes could not be removed: {'; '.join(failures)}",
-            hint="look at the log of the container runtime, and try: crictl rmp -fa",
-            error_class="runtime-failed",
-        )
+            left = remove_all(runtime, self._pause_s)
+        if left:
+            raise GarboardError(
+                f"{len(left)} pod sandboxes could not be removed: {'; '.join(left)}",
+                hint="look at the log of the container runtime, and try: crictl rmp -fa",
+                error_class="runtime-failed",
+            )
 
 
-def _remove(runtime: "CriClient", sandbox: "Sandbox") -> str:
+class Sandboxes(Protocol):
+    """What removing sandboxes asks of a runtime."""
+
+    def list_sandboxes(self) -> "tuple[Sandbox, ...]": ...
+    def stop_sandbox(self, sandbox_id: str) -> None: ...
+    def remove_sandbox(self, sandbox_id: str) -> None: ...
+
+
+def remove_all(runtime: Sandboxes, pause_s: float) -> list[str]:
+    """Stop and remove sandboxes until none is listed; return those that stay, with what went wrong.
+
+    A kubelet that was just stopped may have asked for a sandbox that the runtime lists only later.
+    """
+    failures: dict[str, str] = {}
+    for _ in range(TRIES):
+        if not (listed := runtime.list_sandboxes()):
+            return []
+        failures = {each.id: problem for each in listed if (problem := _remove(runtime, each))}
+        if failures:
+            time.sleep(pause_s)
+    return [failures.get(each.id, _name(each)) for each in runtime.list_sandboxes()]
+
+
+def _remove(runtime: Sandboxes, sandbox: "Sandbox") -> str:
     """Stop and remove a sandbox; return what went wrong, or nothing."""
     from garboard.cri import RuntimeCallFailed
 
@@ -89,6 +108,10 @@ def _remove(runtime: "CriClient", sandbox: "Sandbox") -> str:
         runtime.stop_sandbox(sandbox.id)
         runtime.remove_sandbox(sandbox.id)
     except RuntimeCallFailed as error:
-        of = sandbox.metadata
-        return f"{f'{of.namespace}/{of.name}' if of else sandbox.id}: {error.message}"
+        return f"{_name(sandbox)}: {error.message}"
     return ""
+
+
+def _name(sandbox: "Sandbox") -> str:
+    of = sandbox.metadata
+    return f"{of.namespace}/{of.name}" if of else sandbox.id
