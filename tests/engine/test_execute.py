@@ -191,6 +191,15 @@ def test_failed_step_has_begun_and_not_ended() -> None:
     assert diary.lines == ["begin 0 phase-0"]
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_service_is_left_alone_where_a_file_makes_its_restart_needless(is_there: bool) -> None:
+    files, services = MemoryFiles(), FakeServices()
+    actions: list[Action] = [FILE] if is_there else []
+    actions.append(ControlService(service="kubelet", verb="restart", unless="/etc/a"))
+    Executor(Hands(files=files, services=services)).execute(plan(*actions))
+    assert services.running == (set() if is_there else {"kubelet"})
+
+
 def test_failure_of_a_service_that_is_not_needed_is_told() -> None:
     lines: list[str] = []
     files = MemoryFiles()

@@ -45,6 +45,7 @@ def test_plan_comes_back_as_it_was() -> None:
             Step(issue("certificate", "/wish"), "", "certs"),
             Step(OBJECT, ""),
             Step(ControlService(service="kubelet", verb="start", fills=("/var/lib/kubelet",), registers="n"), ""),
+            Step(ControlService(service="kubelet", verb="restart", unless="/pem"), ""),
             Step(AddMember(name="n", peer_url="https://192.0.2.1:2380", outcome="members"), ""),
             Step(RemoveSandboxes(), ""),
         ),

@@ -27,6 +27,7 @@ def garboard_for_nodes() -> Iterator[tuple[str, ...]]:
         # As installed: a node must not compile every module again in each run.
         compileall.compile_dir(folder, quiet=2, force=False)
         python = str(Path(sys.executable).resolve())
-        yield ("env", f"PYTHONPATH={folder}", python, "-c", "from garboard.cli.main import main; main()")
+        # As in an environment of its own: -S leaves out what other packages hooked into this machine's Python.
+        yield ("env", f"PYTHONPATH={folder}", python, "-S", "-c", "from garboard.cli.main import main; main()")
     finally:
         shutil.rmtree(folder)

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from garboard.cli.config.inputs import open_config, show_warnings
 from garboard.cli.workflow.cluster import KUBELET_CONF
@@ -26,14 +28,21 @@ from garboard.config import (
 from garboard.host.facts import MachineFacts
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
+from garboard.manifests.node import NodeHost
 from garboard.model import DEFAULT_VERSION
 from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import JoinConfiguration
 from garboard.phases import Placed, plan_workflow, select
 from garboard.phases.join import JOIN, WITHOUT_CLUSTER
+from garboard.phases.join.cluster import JoinedCluster
 from garboard.phases.join.context import JoinContext, observe_join
+from garboard.phases.join.discovery import Discovered
 from garboard.phases.join.finding import find_cluster
 from garboard.phases.join.flags import ADMIN_CONF, JOIN_FLAGS, ignored_flags, join_from_values
+from garboard.values import dataclass
+
+if TYPE_CHECKING:
+    from garboard.pki.keys import KeySource
 
 
 def run_join(asked: Asked) -> None:
@@ -52,39 +61,70 @@ def run_join(asked: Asked) -> None:
     is_only_shown = asked.flags.switch("dry-run") or loaded.config.dry_run
     if not is_only_shown:
         refuse_open_run(machine)
-    context = _observe(loaded.config, machine, selected, is_strict=asked.flags.switch("strict-patches"))
-    node = replace(
-        context.node,
-        exam=NodeExam(machine.manager),
-        ignored_checks=ignored_checks(
-            asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
-        ),
-        is_only_shown=is_only_shown,
-    )
-    plan = plan_workflow(selected, replace(context, node=node, is_whole=asked.only is None))
-    if is_only_shown:
-        show_plan(plan, asked.output)
-    else:
-        carry_out(plan, machine, _settings(context), run_options("join", asked, "elsewhere"))
+    found = _find(loaded.config, machine, selected)
+    # Keys take as long as all the checks and the planning: they are made meanwhile.
+    with nullcontext() if is_only_shown else _keys_ahead(found.cluster, loaded.config, selected, machine) as keys:
+        context = _observe(loaded.config, machine, found, is_strict=asked.flags.switch("strict-patches"))
+        node = replace(
+            context.node,
+            exam=NodeExam(machine.manager),
+            ignored_checks=ignored_checks(
+                asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
+            ),
+            is_only_shown=is_only_shown,
+        )
+        plan = plan_workflow(selected, replace(context, node=node, is_whole=asked.only is None))
+        if is_only_shown:
+            show_plan(plan, asked.output)
+        else:
+            carry_out(plan, machine, _settings(context), run_options("join", asked, "elsewhere"), keys=keys)
 
 
-def _observe(
-    config: JoinConfiguration, machine: NodeMachine, selected: Sequence[Placed[JoinContext]], *, is_strict: bool
-) -> JoinContext:
-    cluster, discovered = None, None
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What there is before anything is planned: the machine, and the cluster if a phase needs it."""
+
+    host: NodeHost
+    discovered: Discovered | None = None
+    cluster: JoinedCluster | None = None
+
+
+def _find(config: JoinConfiguration, machine: NodeMachine, selected: Sequence[Placed[JoinContext]]) -> _Found:
     # The service manager is asked while the cluster is: both take their time, and neither needs the other.
     with ThreadPoolExecutor(max_workers=1) as beside:
         host = beside.submit(node_host, machine)
-        if any(each.path not in WITHOUT_CLUSTER for each in selected):
-            discovered, cluster = find_cluster(
-                config,
-                NodeDoors(machine, tell),
-                MachineFacts(),
-                downloads=any(each.path == "control-plane-prepare/download-certs" for each in selected),
-            )
+        if all(each.path in WITHOUT_CLUSTER for each in selected):
+            return _Found(host.result())
+        discovered, cluster = find_cluster(
+            config, NodeDoors(machine, tell), MachineFacts(), downloads=_has(selected, "download-certs")
+        )
+        return _Found(host.result(), discovered, cluster)
+
+
+def _has(selected: Sequence[Placed[JoinContext]], prepares: str) -> bool:
+    return any(each.path == f"control-plane-prepare/{prepares}" for each in selected)
+
+
+def _keys_ahead(
+    cluster: JoinedCluster | None,
+    config: JoinConfiguration,
+    selected: Sequence[Placed[JoinContext]],
+    machine: NodeMachine,
+) -> AbstractContextManager["KeySource | None"]:
+    """Begin to make the keys of a new control plane; a machine that has certificates may need none."""
+    if config.control_plane is None or cluster is None or machine.has_folder(cluster.configuration.certificates_dir):
+        return nullcontext()
+    from garboard.phases.join.preparing import new_keys
+    from garboard.pki.keys import PooledKeys
+
+    phases = {name for name in ("certs", "kubeconfig") if _has(selected, name)}
+    return PooledKeys(new_keys(cluster.configuration, phases))
+
+
+def _observe(config: JoinConfiguration, machine: NodeMachine, found: _Found, *, is_strict: bool) -> JoinContext:
     return observe_join(
         config,
-        host=host.result(),
+        host=found.host,
         machine=machine,
         patches=node_patches(
             config.patches_directory,
@@ -93,8 +133,8 @@ def _observe(
             is_strict=is_strict,
         ),
         now=datetime.now(UTC),
-        cluster=cluster,
-        discovered=discovered,
+        cluster=found.cluster,
+        discovered=found.discovered,
     )
 
 

@@ -4,7 +4,7 @@ import io
 import os
 import sys
 import traceback
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 import click
 
@@ -48,7 +48,10 @@ def garboard() -> None:
 def main() -> None:
     """Run the command line and exit with the status of its outcome."""
     _prepare_streams()
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    _flush_streams()
+    # Everything is closed and written. To take the interpreter apart, module by module, would take another 0.1 s.
+    os._exit(status)
 
 
 def _prepare_streams() -> None:
@@ -58,6 +61,13 @@ def _prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace" if stream is sys.stderr else "strict")
+
+
+def _flush_streams() -> None:
+    """Write what is still buffered; a reader that has gone is no error any more."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
 
 
 def run(arguments: list[str]) -> int:

@@ -186,7 +186,7 @@ class ControlService:
 
     `fills` are the folders that a service which starts will write to, `writes` the files that it makes elsewhere, and
     `registers` is the Node that it will make of this machine, if there is none yet: whoever undoes the start has to
-    take all of that away.
+    take all of that away. Where the file `unless` is there, nothing needs to be done.
     """
 
     service: str
@@ -195,6 +195,7 @@ class ControlService:
     fills: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     registers: str = ""
+    unless: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -306,6 +306,8 @@ class Executor:
             self.report(f"[{phase}] warning: this node may not delete {action.kind} {action.name}; please do: {todo}")
 
     def _control(self, phase: str, action: ControlService) -> None:
+        if action.unless and self.hands.files.read(action.unless) is not None:
+            return
         services = self.hands.services
         assert services is not None
         do = {"start": services.start, "stop": services.stop, "restart": services.restart}[action.verb]

@@ -155,7 +155,8 @@ def _traces(action: ControlService) -> dict[str, Json]:
     fills: dict[str, Json] = {"fills": [*action.fills]} if action.fills else {}
     writes: dict[str, Json] = {"writes": [*action.writes]} if action.writes else {}
     registers: dict[str, Json] = {"registers": action.registers} if action.registers else {}
-    return {**fills, **writes, **registers}
+    unless: dict[str, Json] = {"unless": action.unless} if action.unless else {}
+    return {**fills, **writes, **registers, **unless}
 
 
 def _content(data: bytes, *, is_secret: bool) -> dict[str, Json]:
@@ -194,7 +195,7 @@ def step_title(step: Step) -> str:
         case Issue():
             return f"issue {action.name}"
         case ControlService():
-            return f"{verb} service {action.service}"
+            return f"{verb} service {action.service}" + (f", unless {action.unless} is there" if action.unless else "")
         case PullImage():
             return f"pull {', '.join((action.image, *action.beside))}"
         case RemoveSandboxes():

@@ -1,6 +1,6 @@
 """The kubelet's files on a node: config.yaml, instance-config.yaml and kubeadm-flags.env."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from garboard.documents import DocumentPath, Json, marshal_yaml
 from garboard.errors import BadDocument
@@ -11,6 +11,8 @@ from garboard.manifests.patching import Patcher, unpatched
 from garboard.manifests.paths import KUBELET_DIR
 from garboard.manifests.sources import ConfigField, HostFact, Source, cluster_field
 from garboard.model.cluster import ClusterConfiguration
+from garboard.model.component import Arg
+from garboard.model.go_paths import join_path
 from garboard.model.go_text import go_quote
 from garboard.model.node import NodeRegistration, Taint
 
@@ -28,6 +30,12 @@ _DERIVED: Mapping[DocumentPath, Source] = {
 }
 _SYSTEMD_RESOLV_CONF = "/run/systemd/resolve/resolv.conf"
 _MODE = 0o644
+
+
+def client_certificate_path(args: Sequence[Arg]) -> str:
+    """Return where a kubelet with these flags keeps the client certificate that it asked for and renews by itself."""
+    folder = last_arg(args, "cert-dir")
+    return join_path(folder[1].value if folder else join_path(KUBELET_DIR, "pki"), "kubelet-client-current.pem")
 
 
 def with_resolv_conf(configuration: dict[str, Json], host: NodeHost) -> dict[str, Json]:

@@ -5,6 +5,7 @@ import re
 import secrets
 from collections import defaultdict, deque
 from collections.abc import Iterable
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
@@ -100,8 +101,12 @@ def public_key_pem(key: PublicKey) -> bytes:
     return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
+@lru_cache(maxsize=8)
 def read_private_key(pem: bytes) -> PrivateKey:
-    """Return the first RSA or ECDSA key in `pem`; other blocks, such as EC PARAMETERS, are passed over."""
+    """Return the first RSA or ECDSA key in `pem`; other blocks, such as EC PARAMETERS, are passed over.
+
+    The last ones are remembered: to check an RSA key takes 40 ms, and planning reads the keys of authorities twice.
+    """
     for block in _PRIVATE_KEY_BLOCK.finditer(pem):
         try:
             key = serialization.load_pem_private_key(block[0] + b"\n", password=None)

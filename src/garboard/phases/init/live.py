@@ -4,17 +4,13 @@ from collections.abc import Iterator
 
 from garboard.engine import ControlService, Note, Step, Tell
 from garboard.manifests.arguments import last_arg
-from garboard.manifests.kubelet import CONFIG_FILE, PATCH_TARGET
-from garboard.manifests.paths import KUBELET_DIR
-from garboard.model.go_paths import join_path
+from garboard.manifests.kubelet import CONFIG_FILE, PATCH_TARGET, client_certificate_path
 from garboard.phases.control_plane import mark_control_plane, wait_for_control_plane, wait_for_kubelet
 from garboard.phases.init.context import InitContext
 from garboard.phases.init.kubelet import KUBELET
 from garboard.phases.issuing import RotationRequest
 from garboard.phases.patch_record import record_on_control_plane
 from garboard.phases.sharing import share_certificates
-
-_ROTATING = "kubelet-client-current.pem"
 
 
 def plan_wait_control_plane(context: InitContext) -> Iterator[Step | Note]:
@@ -42,9 +38,7 @@ def plan_upload_certs(context: InitContext) -> Iterator[Step | Note]:
 
 def plan_rotation(context: InitContext) -> Iterator[Step | Note]:
     """Plan kubelet.conf with the certificate that the kubelet renews by itself, and a restart to take it up."""
-    args = context.config.node_registration.kubelet_extra_args
-    folder = last_arg(args, "cert-dir")
-    pem = join_path(folder[1].value if folder else join_path(KUBELET_DIR, "pki"), _ROTATING)
+    pem = client_certificate_path(context.config.node_registration.kubelet_extra_args)
     if not _rotates(context, pem):
         yield Note("The kubelet does not rotate its client certificate: kubelet.conf stays as it is")
         return

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from garboard.engine import AwaitGate, Note, RemoveFile, Step, WriteFile
+from garboard.engine import AwaitGate, ControlService, Note, RemoveFile, Step, WriteFile
 from garboard.errors import NotReady
-from garboard.phases.init.kubelet import plan_kubelet
+from garboard.manifests.kubelet import client_certificate_path
+from garboard.phases.init.kubelet import KUBELET, plan_kubelet
 from garboard.phases.join.context import JoinContext
 from garboard.phases.join.ending import plan_end
 from garboard.phases.patch_record import record_on_worker
-from garboard.phases.waiting import KubeletBootstrapped, KubeletHealthy
+from garboard.phases.waiting import API_SERVER, ComponentHealthy, KubeletBootstrapped, KubeletHealthy
 from garboard.pki.bootstrap_kubeconfig import FILE_NAME
 from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE
 
@@ -49,6 +50,8 @@ def plan_wait_bootstrap(context: JoinContext) -> Iterator[Step | Note]:
     timeouts = context.config.timeouts
     healthy = KubeletHealthy(timeout_s=timeouts.kubelet_health_check.seconds)
     yield Step(AwaitGate(gate=healthy), "what comes next needs the kubelet")
+    if context.config.control_plane is not None and context.is_kubelet_local_mode:
+        yield from _plan_new_try(context)
     bootstrapped = KubeletBootstrapped(
         node_name=context.node_name,
         timeout_s=timeouts.tls_bootstrap.seconds,
@@ -60,3 +63,23 @@ def plan_wait_bootstrap(context: JoinContext) -> Iterator[Step | Note]:
     if context.config.control_plane is None:
         yield from record_on_worker(context.node_name, context.node.patches, timeouts)
         yield from plan_end(context)
+
+
+def _plan_new_try(context: JoinContext) -> Iterator[Step]:
+    """Plan to start a kubelet again that found no API server yet, as soon as there is one.
+
+    It waits for longer and longer between its tries, up to 16 s, while the API server that it needs, its own, is not
+    there before etcd is; a kubelet that starts tries at once.
+    """
+    gate = ComponentHealthy(
+        component=API_SERVER, timeout_s=context.config.timeouts.control_plane_component_health_check.seconds
+    )
+    yield Step(AwaitGate(gate=gate), "the kubelet gets its certificate from it")
+    if context.node.machine.has_service_manager():
+        restart = ControlService(
+            service=KUBELET,
+            verb="restart",
+            is_needed=False,
+            unless=client_certificate_path(context.config.node_registration.kubelet_extra_args),
+        )
+        yield Step(restart, "it asks for its certificate at once when it starts")

@@ -1,21 +1,31 @@
 """`join phase control-plane-prepare`: all that the control plane of a node is made of."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from garboard.engine import Note, Step, WriteFile
 from garboard.manifests.static_pods import CONTROL_PLANE
+from garboard.model.cluster import ClusterConfiguration
+from garboard.model.component import ExternalEtcd
 from garboard.phases.deciding import steps_for
 from garboard.phases.init.certs import plan_service_account
 from garboard.phases.init.kubeconfig import plan_kubeconfig
 from garboard.phases.init.static_pods import plan_component
 from garboard.phases.issuing import CertificateRequest
 from garboard.phases.join.context import JoinContext, shared_path
-from garboard.pki import KUBECONFIGS, certificate
+from garboard.pki import KUBECONFIGS, KeyAlgorithm, certificate, expected_certificates
 from garboard.pki.decide import decide_for_join
 from garboard.pki.files import SECRET_MODE
 
 # A joining node gets no super-admin.conf, and its kubelet makes kubelet.conf itself.
 _KUBECONFIGS = ("admin.conf", "controller-manager.conf", "scheduler.conf")
+
+
+def new_keys(cluster: ClusterConfiguration, phases: Collection[str]) -> list[KeyAlgorithm]:
+    """Return what keys these of the phases below will need on a machine that has none."""
+    specs = expected_certificates(has_external_etcd=isinstance(cluster.etcd, ExternalEtcd))
+    certificates = sum(spec.ca is not None for spec in specs) if "certs" in phases else 0
+    kubeconfigs = len(_KUBECONFIGS) if "kubeconfig" in phases else 0
+    return [KeyAlgorithm.parse(cluster.key_algorithm)] * (certificates + kubeconfigs)
 
 
 def plan_download_certs(context: JoinContext) -> Iterator[Step | Note]:

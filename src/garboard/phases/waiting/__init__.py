@@ -5,6 +5,7 @@ Polling and deadlines are the engine's. The machine, the API server and the cont
 
 from garboard.phases.waiting.evidence import gather, gather_component
 from garboard.phases.waiting.gates import (
+    API_SERVER,
     ApiServerReady,
     ComponentHealthy,
     EtcdHealthy,
@@ -18,6 +19,7 @@ from garboard.phases.waiting.looking import look_at
 from garboard.phases.waiting.world import Answer, ContainerSeen, World
 
 __all__ = [
+    "API_SERVER",
     "Answer",
     "ApiServerReady",
     "ComponentHealthy",
