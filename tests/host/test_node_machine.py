@@ -5,6 +5,7 @@ import pytest
 
 from garboard.errors import GarboardError
 from garboard.host.node_machine import NodeMachine
+from garboard.host.service_manager import ServiceManager
 
 MACHINE = NodeMachine(None)
 
@@ -62,3 +63,14 @@ def test_file_in_the_way_of_a_folder_is_an_error_with_a_hint(tmp_path: Path) -> 
     assert caught.value.hint
     with pytest.raises(GarboardError, match="cannot give"):
         MACHINE.change_owner(str(tmp_path / "nope"), uid=0, gid=0, mode=0o600)
+
+
+def test_service_is_asked_about_once(tmp_path: Path) -> None:
+    """What is planned is about one moment, however often a phase wants to know."""
+    log = tmp_path / "log"
+    asked = ("sh", "-c", f"echo asked >> {log}; echo active", "{}")
+    machine = NodeMachine(ServiceManager("fake", (), (), asked, ("active",), (), (), ()))
+    assert machine.is_active("kubelet")
+    assert machine.is_active("kubelet")
+    assert machine.is_active("other")
+    assert log.read_text() == "asked\nasked\n"

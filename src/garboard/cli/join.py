@@ -33,6 +33,7 @@ from garboard.model import DEFAULT_VERSION
 from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import JoinConfiguration
 from garboard.phases import Placed, plan_workflow, select
+from garboard.phases.init.kubelet import KUBELET
 from garboard.phases.join import JOIN, WITHOUT_CLUSTER
 from garboard.phases.join.cluster import JoinedCluster
 from garboard.phases.join.context import JoinContext, observe_join
@@ -93,6 +94,7 @@ def _find(config: JoinConfiguration, machine: NodeMachine, selected: Sequence[Pl
     # The service manager is asked while the cluster is: both take their time, and neither needs the other.
     with ThreadPoolExecutor(max_workers=1) as beside:
         host = beside.submit(node_host, machine)
+        beside.submit(machine.is_active, KUBELET)  # which planning will want to know
         if all(each.path in WITHOUT_CLUSTER for each in selected):
             return _Found(host.result())
         discovered, cluster = find_cluster(

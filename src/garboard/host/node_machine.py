@@ -22,6 +22,7 @@ class NodeMachine:
 
     def __init__(self, manager: ServiceManager | None) -> None:
         self.manager = manager
+        self._seen_active: dict[str, bool] = {}
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, or None where there is no file."""
@@ -37,7 +38,12 @@ class NodeMachine:
         return self.manager is not None
 
     def is_active(self, service: str) -> bool:
-        return self.manager is not None and self.manager.is_active(service)
+        """Say whether a service runs, as it was when that was first asked: a plan is about one moment."""
+        if self.manager is None:
+            return False
+        if service not in self._seen_active:
+            self._seen_active[service] = self.manager.is_active(service)
+        return self._seen_active[service]
 
     def owner(self, path: str) -> tuple[int, int, int] | None:
         """Return user, group and mode of a file, or None where there is no file."""
