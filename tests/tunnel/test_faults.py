@@ -25,10 +25,10 @@ from garboard.tunnel.server.agent_stream import AgentStream
 from garboard.tunnel.server.options import KeyPair
 from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.sockets import SocketEnd
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import agent_options, both_ends, fetch, server_options, until
-from tests.tunnel.programs import free_ports
 
 LOCAL = "127.0.0.1"
 
