@@ -476,6 +476,7 @@ async def _open_and_reset(port: int, number: int) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.alone
 @pytest.mark.timeout(900)
 def test_ten_thousand_connections_opened_and_reset_leave_nothing(certificates: Certificates, front: str) -> None:
     async def scenario() -> None:

@@ -45,6 +45,7 @@ def with_echo(scenario: Callable[[str], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.alone
 @PAIRS
 @MODES
 def test_bytes_come_back_whole(started: Programs, server_is: str, agent_is: str, mode: str, front: str) -> None:
