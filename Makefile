@@ -47,9 +47,11 @@ unit: setup
 
 test-fast: lint types unit  ## Lint, types, unit and property tests: about a minute
 
+# A file goes to one of the two processes as a whole, because its tests share clusters.
 real: setup
 	@tools/setup/system-packages cri
-	$(PYTEST) -q -m "real and not lab"
+	$(PYTEST) -q -n 2 --dist loadfile --no-loadscope-reorder -m "real and not lab and not alone"
+	$(PYTEST) -q -m "real and not lab and alone"
 
 lab: setup  ## Tests with real clusters in namespaces of this machine (needs root)
 	@tools/setup/system-packages lab lab-test

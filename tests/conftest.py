@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,6 +19,20 @@ settings.load_profile("ci" if os.environ.get("CI") else "everywhere")
 
 def _tell(line: str) -> None:
     sys.__stderr__.write(f"{line}\n") if sys.__stderr__ else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that may take longest where several processes share the work: none is left with them."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        longest: dict[Path, float] = {}
+        for item in items:
+            longest[item.path] = max(longest.get(item.path, 0), _timeout_s(item))
+        items.sort(key=lambda item: -longest[item.path])
+
+
+def _timeout_s(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker else 0
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from garboard.lab.binaries import Binaries
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
-from tests.tunnel.programs import free_ports
 
 OURS = [str(Path(sys.executable).parent / "garboard"), "tunnel"]
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from garboard.errors import GarboardError
 from garboard.etcd import EtcdAccess, EtcdClient
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 
 
@@ -106,14 +106,6 @@ class EtcdCluster:
             except GarboardError:
                 assert time.monotonic() < give_up_at, self.members[name].log()
                 time.sleep(0.1)
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 from garboard.errors import GarboardError
 from garboard.kube import Access, KubeClient
 from garboard.lab.binaries import Binaries
-from tests.etcd.cluster import free_ports
+from tests.ports import free_ports
 
 TOKEN = "test-token"
 

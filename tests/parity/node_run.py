@@ -12,6 +12,8 @@ CONFIG_PATH, PATCHES_PATH = "/kubeadm.yaml", "/patches"
 CONFIGURATIONS = Path(__file__).parent / "configurations"
 NODE_PHASES = ("etcd local", "control-plane all", "kubelet-start")
 NODE_FOLDERS = ("/etc/kubernetes", "/var/lib/kubelet")
+_ECDSA = "encryptionAlgorithm: ECDSA-P256\n"
+_WITH_RSA = ("defaults", "custom-certificates-dir", "external-etcd", "ipv6", "v1beta3", "gate-off")
 _HEADER = re.compile(r"# ([a-z-]+): (.*)")
 
 
@@ -65,6 +67,12 @@ class Configuration:
         if self.patches:
             machine.put_tree(PATCHES_PATH, self.patches)
         return machine
+
+
+def with_quick_keys(path: Path) -> Configuration:
+    """Return the configuration, with keys that are made faster unless it or its name says otherwise."""
+    says_otherwise = path.stem in _WITH_RSA or "encryptionAlgorithm" in path.read_text()
+    return Configuration(path, "" if says_otherwise else _ECDSA)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ def test_dry_run_touches_nothing(kubeadm: Kubeadm, tmp_path: Path, name: str) ->
     assert is_fixed == [action for action in second if action.get("kind") != "Secret"]
 
 
+@pytest.mark.alone
 def test_dry_run_is_not_slower_than_kubeadms(kubeadm: Kubeadm, tmp_path: Path) -> None:
     """The quickest of several runs each, in turn, so that what else the machine does hits both."""
     configuration = Configuration(CONFIGURATIONS / "defaults.yaml")

@@ -8,7 +8,7 @@ from tests.parity.comparing import differences
 from tests.parity.credentials import without_chance
 from tests.parity.kubeadm import Kubeadm
 from tests.parity.machine import Machine
-from tests.parity.node_run import CONFIG_PATH, CONFIGURATIONS, Configuration, Ran, run_kubeadm
+from tests.parity.node_run import CONFIG_PATH, CONFIGURATIONS, Configuration, Ran, run_kubeadm, with_quick_keys
 
 pytestmark = pytest.mark.real
 PHASES = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")
@@ -17,16 +17,6 @@ NOT_COMPARED = (
     "kubelet-finalize", "addon", "show-join-command",
 )  # fmt: skip
 FOLDERS = ("/etc", "/var", "/srv")
-_ECDSA = "encryptionAlgorithm: ECDSA-P256\n"
-_WITH_RSA = ("defaults", "custom-certificates-dir", "external-etcd", "ipv6", "v1beta3", "gate-off")
-
-
-def with_quick_keys(path: Path) -> Configuration:
-    """Return the configuration, with keys that are made faster unless it or its name says otherwise."""
-    says_otherwise = path.stem in _WITH_RSA or "encryptionAlgorithm" in path.read_text()
-    return Configuration(path, "" if says_otherwise else _ECDSA)
-
-
 EVERY = [with_quick_keys(path) for path in sorted(CONFIGURATIONS.glob("*.yaml"))]
 # One by one as sub-commands here; the others in a single run of init, which costs a fifth of the time.
 BY_SUB_COMMAND = ("defaults", "patches-strategic", "custom-certificates-dir", "rootless")

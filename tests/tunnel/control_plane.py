@@ -16,8 +16,8 @@ from garboard.lab.binaries import Binaries
 from garboard.pki import KeyAlgorithm
 from garboard.pki.keys import generate_key, private_key_pem
 from garboard.pki.kubeconfig import BearerToken, Kubeconfig
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
-from tests.tunnel.programs import free_ports
 
 ADMIN_TOKEN = "admin-of-the-test"
 

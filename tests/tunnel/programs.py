@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,28 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from garboard.lab.binaries import Binaries
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.ends import fetch
 
 OURS = [sys.executable, "-m", "tests.tunnel.command", "tunnel"]
-
-
-_given: set[int] = set()  # a program may take its time before it listens on its port
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago, below the range that the stock programs refuse; each is given once."""
-    found: list[int] = []
-    for port in range(20000 + os.getpid() % 9000 * 2, 49000):
-        if port in _given:
-            continue
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            found.append(port)
-        if len(found) == count:
-            _given.update(found)
-            return found
-    raise AssertionError("no free ports")
 
 
 @dataclass

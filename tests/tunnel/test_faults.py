@@ -25,10 +25,10 @@ from garboard.tunnel.server.agent_stream import AgentStream
 from garboard.tunnel.server.options import KeyPair
 from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.sockets import SocketEnd
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import agent_options, both_ends, fetch, server_options, until
-from tests.tunnel.programs import free_ports
 
 LOCAL = "127.0.0.1"
 
@@ -476,6 +476,7 @@ async def _open_and_reset(port: int, number: int) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.alone
 @pytest.mark.timeout(900)
 def test_ten_thousand_connections_opened_and_reset_leave_nothing(certificates: Certificates, front: str) -> None:
     async def scenario() -> None:

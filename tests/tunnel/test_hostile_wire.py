@@ -22,11 +22,12 @@ from garboard.rpc.messages import Deframer, pack_prefix
 from garboard.rpc.violations import ErrorCode
 from garboard.tunnel import packets
 from garboard.tunnel.packets import encode_packet
+from tests.ports import free_ports
 from tests.rpc.attacks import Attack, attacks_of_a_client, attacks_of_either_end
 from tests.rpc.certificates import Certificates
 from tests.rpc.peers import REQUEST
 from tests.tunnel.clients import GrpcTunnel, echo_checked, echo_server
-from tests.tunnel.programs import Program, Programs, free_ports, programs
+from tests.tunnel.programs import Program, Programs, programs
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from garboard.lab.binaries import Binaries
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.programs import Program, Programs, programs
@@ -45,6 +45,7 @@ def with_echo(scenario: Callable[[str], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.alone
 @PAIRS
 @MODES
 def test_bytes_come_back_whole(started: Programs, server_is: str, agent_is: str, mode: str, front: str) -> None:
@@ -69,9 +70,7 @@ def test_bytes_come_back_whole(started: Programs, server_is: str, agent_is: str,
 @MODES
 def test_failed_dials_are_told(started: Programs, server_is: str, agent_is: str, mode: str, front: str) -> None:
     pair(started, server_is, agent_is, mode, front)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        closed = f"127.0.0.1:{taken.getsockname()[1]}"
+    closed = f"127.0.0.1:{free_ports(1)[0]}"
 
     async def scenario(address: str) -> None:
         with pytest.raises(Refused, match="connection refused"):

@@ -13,10 +13,10 @@ from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.destinations import AllowList, Target
 from garboard.tunnel.report import status_text, trace_text
 from garboard.tunnel.server.run import serve
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import echo_server
 from tests.tunnel.ends import agent_options, fetch, server_options, until
-from tests.tunnel.programs import free_ports
 
 
 async def ask(port: int, path: str) -> Any:

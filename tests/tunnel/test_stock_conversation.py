@@ -17,9 +17,10 @@ from garboard.rpc.headers import HeaderDecoder
 from garboard.rpc.limits import Limits
 from garboard.rpc.messages import Deframer
 from garboard.tunnel.packets import PacketType, decode_packet, type_of
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
-from tests.tunnel.programs import Program, Programs, free_ports, programs
+from tests.tunnel.programs import Program, Programs, programs
 
 pytestmark = pytest.mark.real
 

@@ -19,9 +19,10 @@ import pytest
 
 from garboard.lab.binaries import Binaries
 from tests.go_programs import build_oracle
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import silent_destination
-from tests.tunnel.programs import Program, Programs, free_ports, programs
+from tests.tunnel.programs import Program, Programs, programs
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

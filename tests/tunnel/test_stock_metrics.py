@@ -13,10 +13,11 @@ from garboard.lab.binaries import Binaries
 from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.server.run import serve
 from tests.go_programs import build_oracle
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import agent_options, fetch, server_options, until
-from tests.tunnel.programs import Programs, free_ports, programs
+from tests.tunnel.programs import Programs, programs
 from tests.tunnel.server.test_lease_keeper import Book, lease
 
 pytestmark = pytest.mark.real

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.alone]  # it races against its own short timeouts
 
 MODULE = "sigs.k8s.io/apiserver-network-proxy"
 VERSION = "v0.36.0"

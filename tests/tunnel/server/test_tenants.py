@@ -24,10 +24,10 @@ from garboard.tunnel.server.tenants import FrontEnd, Tenant
 from garboard.tunnel.server.tenants_file import read_tenants
 from garboard.tunnel.server.tokens import TokenReview, TokenRules
 from garboard.tunnel.tls import KeyPair, client_context
+from tests.ports import free_ports
 from tests.rpc.certificates import Certificates
 from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
 from tests.tunnel.ends import fetch, until
-from tests.tunnel.programs import free_ports
 from tests.tunnel.server.worlds import World, agents, is_let_in, joined, shake_hands
 
 FILE = """
