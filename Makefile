@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit real lab lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-tunnel clean
+.PHONY: help setup system demo test test-fast lint types unit programs real lab lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-tunnel clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -47,13 +47,19 @@ unit: setup
 
 test-fast: lint types unit  ## Lint, types, unit and property tests: about a minute
 
+# Before the tests, each of which has a limit of time: to build them all takes 20 minutes.
+programs: setup
+	$(BIN)/garboard lab binaries get --kubernetes-version v1.36.4 > /dev/null
+	$(BIN)/garboard lab binaries get --kubernetes-version v1.37.1 > /dev/null
+	$(BIN)/garboard lab binaries get konnectivity-server konnectivity-agent > /dev/null
+
 # A file goes to one of the two processes as a whole, because its tests share clusters.
-real: setup
+real: setup programs
 	@tools/setup/system-packages cri
 	$(PYTEST) -q -n 2 --dist loadfile --no-loadscope-reorder -m "real and not lab and not alone"
 	$(PYTEST) -q -m "real and not lab and alone"
 
-lab: setup  ## Tests with real clusters in namespaces of this machine (needs root)
+lab: setup programs  ## Tests with real clusters in namespaces of this machine (needs root)
 	@tools/setup/system-packages lab lab-test
 	$(PYTEST) -q -m lab
 
