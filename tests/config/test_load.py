@@ -118,6 +118,18 @@ def test_of_repeated_keys_the_last_counts() -> None:
     assert 'line 5: key "clusterName" already set in map' in loaded.warnings[0]
 
 
+def test_a_key_of_a_merged_mapping_is_set_again() -> None:
+    lines = "apiServer: &x {certSANs: [a]}\nscheduler: {extraArgs: []}\ncontrollerManager:\n  <<: *x\n  certSANs: []\n"
+    (warning, *_) = load_init(CLUSTER + lines).warnings
+    assert 'line 8: key "certSANs" already set in map' in warning
+
+
+@pytest.mark.parametrize("line", ["apiServer: {certSANs:}", "foo: [&x a, &x b, *x]", r'foo: "a\'b"'])
+def test_what_go_yaml_alone_can_read_is_read_strictly_too(line: str) -> None:
+    (warning,) = load_init(f"{CLUSTER}{line}\n").warnings
+    assert "unknown field" in warning
+
+
 def test_the_minor_is_that_of_the_file() -> None:
     text = CLUSTER.replace("VERSION", "v1.36.0") + "featureGates: {PublicKeysECDSA: true}\n"
     assert load_init(text).config.cluster.facts.reference == OLDER
