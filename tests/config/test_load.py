@@ -75,7 +75,7 @@ def test_loopback_selects_a_global_address_of_the_loopback_interface() -> None:
     assert (
         load_init(text, replace(FACTS, loopback="192.0.2.9")).config.local_api_endpoint.advertise_address == "192.0.2.9"
     )
-    with pytest.raises(InvalidConfiguration, match="unable to resolve link-local addresses"):
+    with pytest.raises(InvalidConfiguration, match=r"unable to select an IP from lo .*advertiseAddress 127\.0\.0\.1"):
         load_init(text)
 
 
@@ -128,6 +128,12 @@ def test_a_key_of_a_merged_mapping_is_set_again() -> None:
 def test_what_go_yaml_alone_can_read_is_read_strictly_too(line: str) -> None:
     (warning,) = load_init(f"{CLUSTER}{line}\n").warnings
     assert "unknown field" in warning
+
+
+def test_an_unknown_kind_of_a_component_is_refused() -> None:
+    document = "---\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeproxyConfiguration\n"
+    with pytest.raises(GarboardError, match='no kind "KubeproxyConfiguration" is registered for version "kubeproxy'):
+        load_init(CLUSTER + document)
 
 
 def test_the_minor_is_that_of_the_file() -> None:
