@@ -25,6 +25,9 @@ def _file(*documents: str) -> str:
 
 VALID: dict[str, str] = {
     "defaults": _file(INIT, CLUSTER),
+    "an anchor that is used twice": CLUSTER
+    + "clusterName: &x one\nnetworking: {dnsDomain: &x a.example}\ncontrolPlaneEndpoint: *x\n",
+    "an IPv4 network in IPv6": CLUSTER + "networking: {serviceSubnet: '::ffff:10.7.0.0/112'}\n",
     "dual stack": _file(
         INIT,
         CLUSTER + "networking: {podSubnet: '10.244.0.0/16,fd00:10:244::/56', "
@@ -198,6 +201,11 @@ INVALID: dict[str, str] = {
     "pod subnet and node mask": CLUSTER + "networking: {podSubnet: '10.0.0.0/26,fd00::/40'}\n",
     "node mask that is no number": CLUSTER + "networking: {podSubnet: 10.244.0.0/16}\n"
     "controllerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: x}]}\n",
+    "a key beside the one of a merged mapping": CLUSTER
+    + "apiServer: &x {extraArgs: []}\nscheduler: {<<: *x, extraArgs: []}\n"
+    "controllerManager:\n  extraArgs: []\n  <<: *x\n",
+    "pods in an IPv4 network in IPv6": CLUSTER + "networking: {podSubnet: '::ffff:10.7.0.0/112'}\n",
+    "a key in brackets without a value": CLUSTER + "apiServer: {certSANs: [], extraEnvs:}\n",
     "unknown gates": CLUSTER + "featureGates: {Nonsense: true, Other: false}\n",
     "algorithm": CLUSTER + "encryptionAlgorithm: RSA-1024\n",
     "names for the certificate": CLUSTER + "apiServer: {certSANs: ['a b', 10.0.0.300, '*.*.x', ok.example.com]}\n",

@@ -75,7 +75,7 @@ def test_printed_defaults_are_equal(
 ) -> None:
     command = ["config", "print", f"{what}-defaults"]
     if what == "init":
-        command += ["--component-configs", "KubeProxyConfiguration,KubeletConfiguration"]
+        command += ["--component-configs", "KubeProxyConfiguration", "--component-configs", "KubeletConfiguration"]
     _, expected, _ = kubeadm(*command)
     assert garboard(capsys, *command, "--kubernetes-version", str(version)) == (0, expected)
 

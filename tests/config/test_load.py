@@ -75,7 +75,7 @@ def test_loopback_selects_a_global_address_of_the_loopback_interface() -> None:
     assert (
         load_init(text, replace(FACTS, loopback="192.0.2.9")).config.local_api_endpoint.advertise_address == "192.0.2.9"
     )
-    with pytest.raises(InvalidConfiguration, match="unable to resolve link-local addresses"):
+    with pytest.raises(InvalidConfiguration, match=r"unable to select an IP from lo .*advertiseAddress 127\.0\.0\.1"):
         load_init(text)
 
 
@@ -116,6 +116,24 @@ def test_of_repeated_keys_the_last_counts() -> None:
     loaded = load_init(CLUSTER + "clusterName: one\nclusterName: two\n")
     assert loaded.config.cluster.cluster_name == "two"
     assert 'line 5: key "clusterName" already set in map' in loaded.warnings[0]
+
+
+def test_a_key_of_a_merged_mapping_is_set_again() -> None:
+    lines = "apiServer: &x {certSANs: [a]}\nscheduler: {extraArgs: []}\ncontrollerManager:\n  <<: *x\n  certSANs: []\n"
+    (warning, *_) = load_init(CLUSTER + lines).warnings
+    assert 'line 8: key "certSANs" already set in map' in warning
+
+
+@pytest.mark.parametrize("line", ["apiServer: {certSANs:}", "foo: [&x a, &x b, *x]", r'foo: "a\'b"'])
+def test_what_go_yaml_alone_can_read_is_read_strictly_too(line: str) -> None:
+    (warning,) = load_init(f"{CLUSTER}{line}\n").warnings
+    assert "unknown field" in warning
+
+
+def test_an_unknown_kind_of_a_component_is_refused() -> None:
+    document = "---\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeproxyConfiguration\n"
+    with pytest.raises(GarboardError, match='no kind "KubeproxyConfiguration" is registered for version "kubeproxy'):
+        load_init(CLUSTER + document)
 
 
 def test_the_minor_is_that_of_the_file() -> None:

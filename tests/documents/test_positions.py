@@ -81,3 +81,19 @@ def test_repeated_keys_are_told_with_the_place_of_each_repetition(
     text: str, repeated: list[tuple[str, Position]]
 ) -> None:
     assert list(locate(text, line=10).repeated_keys()) == repeated
+
+
+@pytest.mark.parametrize(
+    ("text", "set_again"),
+    [
+        pytest.param("a: 1\na:\n  - 2", [("a", Position(12, 3))], id="the place of the value"),
+        pytest.param("a: {b: 1, b: 2}\na: 3", [("b", Position(10, 14)), ("a", Position(11, 4))], id="inner ones first"),
+        pytest.param("a: &x {c: 1}\nb: {<<: *x, c: 2}", [("c", Position(11, 16))], id="a merged key"),
+        pytest.param("a: &x {c: 1}\nb: {c: 2, <<: *x}", [("c", Position(10, 11))], id="a key before a merge"),
+        pytest.param("a: {<<: {c: 1}, <<: {c: 2}}", [("c", Position(10, 25))], id="two merges"),
+        pytest.param("a: &x {c: 1, c: 2}\nb: [*x]", [("c", Position(10, 17))] * 2, id="an alias is read again"),
+        pytest.param("a: &x {c: 1}\nb: &x {d: 1}\ne: *x", [], id="an anchor may be used again"),
+    ],
+)
+def test_keys_are_set_again_where_go_yaml_says_so(text: str, set_again: list[tuple[str, Position]]) -> None:
+    assert list(locate(text, line=10).keys_set_again()) == set_again

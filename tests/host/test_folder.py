@@ -25,6 +25,11 @@ def test_absent_file_reads_as_none(tmp_path: Path) -> None:
     assert HostFolder(tmp_path / "missing").read("a/b") is None
 
 
+def test_a_name_that_is_taken_back_need_not_be_there(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"found")
+    assert HostFolder(f"{tmp_path}/missing/..").read("a") == b"found"
+
+
 def test_file_in_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "pki").write_bytes(b"")
     with pytest.raises(GarboardError, match="cannot make the folder"):

@@ -24,6 +24,9 @@ def test_addresses_are_read_as_kubernetes_does(text: str, address: str | None) -
 @pytest.mark.parametrize(("text", "networks"), [
     ("10.0.0.5/8", ["10.0.0.0/8"]),
     ("10.0.0.0/16,fd00::/56", ["10.0.0.0/16", "fd00::/56"]),
+    ("::ffff:10.0.0.5/112", ["10.0.0.0/16"]),
+    ("::ffff:10.0.0.5/90", ["::ffc0:0:0/90"]),
+    ("::ffff:10.0.0.5/129", None),
     ("10.0.0.0", None),
     ("10.0.0.0/33", None),
     ("10.0.0.0/255.0.0.0", None),

@@ -77,7 +77,7 @@ CASES = [
             BASE,
             advertise_address=IPv6Address("fd00::10"),
             service_subnets=(IPv6Network("fd00:1::/112"),),
-            control_plane_endpoint=Endpoint("fd00::99", 8443),
+            control_plane_endpoint=Endpoint("fd00::99", "8443"),
         ),
         cluster={"networking": {"serviceSubnet": "fd00:1::/112"}, "controlPlaneEndpoint": "[fd00::99]:8443"},
     ),
@@ -92,7 +92,7 @@ CASES = [
     ),
     Case(
         "shared endpoint, own port and cluster name",
-        replace(BASE, bind_port=7443, control_plane_endpoint=Endpoint("lb.example", 7443), cluster_name="prod_1"),
+        replace(BASE, bind_port=7443, control_plane_endpoint=Endpoint("lb.example", "7443"), cluster_name="prod_1"),
         cluster={"controlPlaneEndpoint": "lb.example", "clusterName": "prod_1"},
     ),
     Case(

@@ -62,7 +62,7 @@ def test_kubeconfigs_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, case: Case) 
 
 SHARED = Case(
     "shared",
-    replace(BASE, control_plane_endpoint=Endpoint("lb.example", 443), key_algorithm=KeyAlgorithm.ECDSA_P256),
+    replace(BASE, control_plane_endpoint=Endpoint("lb.example", "443"), key_algorithm=KeyAlgorithm.ECDSA_P256),
     cluster={"controlPlaneEndpoint": "lb.example:443", "encryptionAlgorithm": "ECDSA-P256"},
 )
 OTHER_CA = certificate_pem(issue_tree(BASE, NOW)["ca"].certificate)

@@ -39,6 +39,8 @@ REFUSED = {
     "signing has no groups": ("create", "--usages", "signing"),
     "unknown usage": ("create", "--usages", "nothing"),
     "bad group": ("create", "--groups", "me"),
+    "an empty usage": ("create", "--usages", "signing,,authentication"),
+    "a certificate key for nobody": ("create", "--certificate-key", "ab" * 32),
     "a token that is not there": ("delete", "zzzzzz"),
     "no id": ("delete", "x"),
     "nothing to delete": ("delete",),

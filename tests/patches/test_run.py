@@ -53,6 +53,13 @@ def test_misspelling_is_told_rather_than_the_failure_it_leads_to() -> None:
     assert (refused.value.error_class, refused.value.hint) == ("unknown-field", "did you mean 'spec'?")
 
 
+def test_patch_that_everybody_refuses_is_not_advised_to_leave_strict_mode() -> None:
+    wrong = patch("- {op: remove, path: /spec/containers/0/nope}", PatchType.JSON)
+    with pytest.raises(PatchRefused) as refused:
+        patch_object(pod(), [wrong], POD, is_watched=True, checks=PatchChecks(SCHEMA))
+    assert refused.value.hint == "correct the patch; kubeadm and kubectl refuse it too"
+
+
 def test_finding_that_many_objects_share_is_refused_once() -> None:
     checks = PatchChecks(SCHEMA)
     wrong = patch("spec: {nodeNam: b}")

@@ -67,6 +67,7 @@ def test_canonical_names_are_sorted_and_addresses_keep_their_order() -> None:
         pytest.param("api.example.com:443", "https://api.example.com:443", id="own port"),
         pytest.param("fd00::1", "https://[fd00::1]:6443", id="bare IPv6"),
         pytest.param("[fd00::1]:8443", "https://[fd00::1]:8443", id="IPv6 and port"),
+        pytest.param("api.example.com:06443", "https://api.example.com:06443", id="the port stays as it was written"),
         pytest.param("010.0.0.1", "https://010.0.0.1:6443", id="the host stays as it was written"),
     ],
 )

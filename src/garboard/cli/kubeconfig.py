@@ -10,6 +10,7 @@ from garboard.cli.certs.options import cert_dir_option, config_option, now, read
 from garboard.cli.duration import DURATION
 from garboard.cli.lazy import LazyCommand, LazyGroup
 from garboard.errors import GarboardError
+from garboard.model.go_flags import split_list
 
 
 @click.group(
@@ -64,7 +65,7 @@ def user(
     if token:
         document = token_kubeconfig(client_name, token, cluster, ca.certificate)
     else:
-        groups = tuple(part for text in org for part in text.split(",") if part)
+        groups = tuple(part for text in org for part in split_list(text))
         request = client_request(client_name, groups, not_after=now() + validity_period)
         document = issue_kubeconfig(request, cluster, ca, inputs.key_algorithm, SystemKeys())
     # kubeadm ends its print with an empty line.

@@ -17,8 +17,8 @@ Command = TypeVar("Command", bound=Callable[..., object])
 def output_option(command: Command) -> Command:
     """Add `--output text|json|yaml` to a command that answers with data."""
     option = click.option(
-        "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True,
-        help="How to print the answer.",
+        "-o", "--output", type=click.Choice(["text", "json", "yaml"], case_sensitive=False), default="text",
+        show_default=True, help="How to print the answer.",
     )  # fmt: skip
     return option(command)
 

@@ -93,7 +93,8 @@ def _default_endpoint(endpoint: ApiEndpoint, path: FieldPath, host: HostFacts, n
     if address is not None and address.is_loopback:
         loopback = host.loopback_address()
         if loopback is None:
-            notes.problems.append(_plain(path, "unable to resolve link-local addresses"))
+            message = f"unable to select an IP from lo network interface for {'.'.join(map(str, path))} {given}"
+            notes.problems.append(_plain(path, message))
         return replace(endpoint, advertise_address=loopback or given)
     if address is not None and not address.is_unspecified:
         return replace(endpoint, advertise_address=str(address))

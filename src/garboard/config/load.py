@@ -11,7 +11,15 @@ from garboard.config.host_facts import HostFacts
 from garboard.config.members import Members
 from garboard.config.node_documents import init_from_document, join_from_document, reset_from_document
 from garboard.config.problems import InvalidConfiguration, Notes, Problem
-from garboard.config.reading import V1BETA3, ReadOptions, check_json, in_current_shape, verify, warn_ignored
+from garboard.config.reading import (
+    V1BETA3,
+    ReadOptions,
+    check_json,
+    in_current_shape,
+    refuse_kind,
+    verify,
+    warn_ignored,
+)
 from garboard.config.sources import ConfigDocument, ConfigSource, read_documents
 from garboard.config.upgrade_document import upgrade_from_document
 from garboard.config.v1beta3 import control_plane_timeout
@@ -145,7 +153,7 @@ class ConfigFile:
             elif is_component:
                 _check_component_version(document)
                 check_json(document)
-                trees[kind] = {} if tree is None else _without_type(tree)
+                trees[kind] = _without_type(tree if tree is not None else refuse_kind(document))
             else:
                 warn_ignored(document, notes)
         return trees

@@ -1,6 +1,7 @@
 """Which API versions a minor reads, and one document decoded into the current shape (that of v1beta4)."""
 
 from collections.abc import Iterable
+from typing import NoReturn
 
 from garboard.config.component_configs import COMPONENT_KINDS
 from garboard.config.problems import InvalidConfiguration, Notes
@@ -139,12 +140,16 @@ def check_json(document: ConfigDocument) -> None:
         ) from error
 
 
+def refuse_kind(document: ConfigDocument) -> NoReturn:
+    gvk = document.gvk
+    raise BadDocument(f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}"')
+
+
 def in_current_shape(document: ConfigDocument, tree: dict[str, Json] | None) -> dict[str, Json]:
     """Convert a decoded kubeadm document to the shape of v1beta4; it must be of an API version that is known."""
     check_json(document)
     if tree is None:
-        gvk = document.gvk
-        raise BadDocument(f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}"')
+        refuse_kind(document)
     if document.gvk.api_version != V1BETA3:
         return tree
     return cluster_to_v1beta4(tree) if document.gvk.kind == "ClusterConfiguration" else node_to_v1beta4(tree)

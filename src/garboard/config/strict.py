@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 
-import yaml
-
 from garboard.config.decoding import Decoded, decode, path_text
 from garboard.config.problems import InvalidConfiguration, Notes
 from garboard.config.sources import ConfigDocument
-from garboard.documents import DocumentPath, Json
+from garboard.documents import DocumentPath, Json, locate
 from garboard.model.go_text import go_quote
 from garboard.schema import StructType
 
@@ -40,21 +38,6 @@ def _findings(document: ConfigDocument, decoded: Decoded) -> Iterator[tuple[str,
 
 
 def repeated_keys(text: str) -> Iterator[str]:
-    """Tell every key that a mapping has more than once, with the line in its document, as go-yaml does."""
-    # The text has been read before, so it is YAML and not nested too deeply for recursion.
-    return _repeated_in(yaml.compose(text, Loader=yaml.CSafeLoader))
-
-
-def _repeated_in(node: yaml.Node | None) -> Iterator[str]:
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _repeated_in(item)
-    if not isinstance(node, yaml.MappingNode):
-        return
-    seen: set[str] = set()
-    for key, value in node.value:
-        yield from _repeated_in(value)
-        if isinstance(key, yaml.ScalarNode):
-            if key.value in seen:
-                yield f"line {value.start_mark.line + 1}: key {go_quote(key.value)} already set in map"
-            seen.add(key.value)
+    """Tell every key that a mapping sets more than once, with the line in its document, as go-yaml does."""
+    for name, at in locate(text).keys_set_again():
+        yield f"line {at.line}: key {go_quote(name)} already set in map"

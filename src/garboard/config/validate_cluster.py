@@ -126,13 +126,14 @@ def _service_size_problems(text: str, path: FieldPath) -> Iterator[Problem]:
 
 
 def _node_mask_problems(text: str, args: Iterable[Arg], path: FieldPath) -> Iterator[Problem]:
-    for subnet in parse_networks(text) or ():
+    for written, subnet in zip(text.split(","), parse_networks(text) or (), strict=False):
         try:
             node_mask = _node_mask(tuple(args), subnet.version)
         except InvalidValue as error:
             yield Problem(path=path, value=str(subnet), detail=error.message)
             continue
-        mask, detail = subnet.prefixlen, ""
+        # As it is written: of an IPv4 network in IPv6 kubeadm counts all 128 bits.
+        mask, detail = int(written.rpartition("/")[2]), ""
         if mask > node_mask:
             detail = (
                 f"the size of pod subnet with mask {mask} is smaller than the size of node subnet with mask {node_mask}"

@@ -41,14 +41,24 @@ class _PositionBuilder(TreeBuilder):
         self.entries: dict[int, dict[str | int, _Entry]] = {}
         self.root: Position | None = None
         self.repeated: list[tuple[str, Position]] = []
+        self.set_again: list[tuple[str, Position]] = []
+        self._set_again_before: dict[int, int] = {}
+        self._set_again_in: dict[int, list[tuple[str, Position]]] = {}
         self._written: set[tuple[int, str]] = set()
         self._kept: list[Json] = []  # an identity must not be used twice
 
     def start(self, event: CollectionStartEvent) -> None:
         super().start(event)
         self._kept.append(self._frame.container)
+        self._set_again_before[id(self._frame.container)] = len(self.set_again)
+
+    def end(self, event: Event) -> None:
+        container = id(self._frame.container)
+        self._set_again_in[container] = self.set_again[self._set_again_before[container] :]
+        super().end(event)
 
     def _expanded(self, value: Json) -> Json:
+        self.set_again += self._set_again_in[id(value)]  # go-yaml reads the mapping once more
         return value
 
     def _attach(self, value: Json, event: Event) -> None:
@@ -60,6 +70,8 @@ class _PositionBuilder(TreeBuilder):
             name = frame.key if frame.is_map else len(frame.container)
             if isinstance(name, str) and key is not None:
                 self._note_name(id(frame.container), name, key)
+                if name in frame.container:
+                    self.set_again.append((name, _position(event)))
             self._entries_of(frame.container)[name] = _Entry(key, _position(event), value)
         super()._attach(value, event)
 
@@ -70,8 +82,10 @@ class _PositionBuilder(TreeBuilder):
         self._written.add((container, name))
 
     def _merge_one(self, member: dict[str, Json]) -> None:
+        entries, container = self._entries_of(member), self._frame.container
+        self.set_again += [(str(name), entry.position) for name, entry in entries.items() if name in container]
         super()._merge_one(member)
-        self._entries_of(self._frame.container).update(self._entries_of(member))
+        self._entries_of(container).update(entries)
 
     def _entries_of(self, container: Json) -> dict[str | int, _Entry]:
         return self.entries.setdefault(id(container), {})
@@ -100,6 +114,13 @@ class Positions:
     def repeated_keys(self) -> tuple[tuple[str, Position], ...]:
         """Return the keys that a mapping spells out again, with the place of each repetition."""
         return tuple((name, Position(at.line + self._lines_before, at.column)) for name, at in self._builder.repeated)
+
+    def keys_set_again(self) -> tuple[tuple[str, Position], ...]:
+        """Return the keys that a mapping sets again, also by `<<`, each with the place of its value.
+
+        This is what go-yaml complains of where it is strict: what an alias stands for is read again, and told again.
+        """
+        return tuple((name, Position(at.line + self._lines_before, at.column)) for name, at in self._builder.set_again)
 
     def _find(self, path: DocumentPath) -> _Entry | None:
         entry = None

@@ -3,13 +3,17 @@
 from pathlib import Path
 
 from garboard.host.files import file_owner, make_folder, read_if_there, write_file
+from garboard.model.go_paths import clean_path
 
 
 class HostFolder:
-    """Files below `root`; folders on the way to a new one are made."""
+    """Files below `root`; folders on the way to a new one are made.
+
+    `..` takes back the name before it, as it does in every path that kubeadm joins: that folder need not be there.
+    """
 
     def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+        self.root = Path(clean_path(str(root)))
 
     def read(self, name: str) -> bytes | None:
         """Return the content, or None when there is no such file; an absolute name is taken as it is."""

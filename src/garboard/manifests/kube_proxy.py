@@ -108,7 +108,7 @@ def control_plane_url(cluster: ClusterConfiguration, endpoint: ApiEndpoint) -> s
     if not cluster.control_plane_endpoint:
         return f"https://{endpoint.host_port}"
     host, port = parse_host_port(cluster.control_plane_endpoint)
-    return f"https://{join_host_port(host, int(port) if port else endpoint.bind_port)}"
+    return f"https://{join_host_port(host, port or endpoint.bind_port)}"
 
 
 def daemon_set(

@@ -34,12 +34,14 @@ def parse_networks(text: str) -> tuple[IpNetwork, ...] | None:
 
 def _parse_network(text: str) -> IpNetwork | None:
     address, slash, prefix = text.partition("/")
-    base = parse_ip(address)
+    base, mapped_bits = parse_ip(address), 0
     if base is None or not slash or not re.fullmatch("[0-9]{1,3}", prefix):
         return None
-    if int(prefix) > base.max_prefixlen:
-        return None
-    return ipaddress.ip_network(f"{base}/{int(prefix)}", strict=False)
+    if ":" in address and isinstance(base, IPv4Address):
+        # An IPv4 network written as IPv6: the prefix counts all bits.
+        base, mapped_bits = (base, 96) if int(prefix) >= 96 else (IPv6Address(0xFFFF << 32 | int(base)), 0)
+    bits = int(prefix) - mapped_bits
+    return ipaddress.ip_network(f"{base}/{bits}", strict=False) if bits <= base.max_prefixlen else None
 
 
 def is_global_unicast(address: IpAddress) -> bool:

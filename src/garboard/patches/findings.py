@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from garboard.documents import Position
 from garboard.errors import PatchFailed
@@ -53,23 +54,26 @@ def in_reading_order(findings: Iterable[Finding]) -> list[Finding]:
     )
 
 
-class PatchRefused(PatchFailed):
-    """Strict mode's answer to findings; carries them all."""
+LEAVE_STRICT_MODE: Final = "correct the patch, or pass --compat to apply it the way kubeadm and kubectl would"
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+
+class PatchRefused(PatchFailed):
+    """Strict mode's answer to findings; carries them all. `hint` is for those that have none of their own."""
+
+    def __init__(self, findings: Sequence[Finding], hint: str = LEAVE_STRICT_MODE) -> None:
         first, *others = findings
         lines = [f"{first.where}: {first.message}"]
         lines += [f"  also [{each.error_class}] {each.where}: {each.message}" for each in others]
         super().__init__(
             "\n".join(lines),
             error_class=first.error_class,
-            hint=first.hint or "correct the patch, or pass --compat to apply it the way kubeadm and kubectl would",
+            hint=first.hint or hint,
         )
         self.findings = tuple(findings)
 
 
-def refuse_errors(findings: Iterable[Finding]) -> None:
+def refuse_errors(findings: Iterable[Finding], hint: str = LEAVE_STRICT_MODE) -> None:
     """Raise if any finding is an error; one that came up for several objects is told once."""
     errors = [each for each in dict.fromkeys(findings) if each.severity is Severity.ERROR]
     if errors:
-        raise PatchRefused(errors)
+        raise PatchRefused(errors, hint)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from garboard.documents import Json
 from garboard.errors import BadDocument, PatchFailed
@@ -12,6 +13,8 @@ from garboard.patches.patch import Patch
 from garboard.patches.taking import copy_of
 from garboard.patches.targets import Target, finish, instance_patch
 from garboard.schema import Schema, StructType
+
+_REFUSED_BY_ALL: Final = "correct the patch; kubeadm and kubectl refuse it too"
 
 
 def patch_object(
@@ -34,7 +37,7 @@ def patch_object(
         applied = apply_watched(original, patches, shape)
     except PatchFailed:
         # A misspelt field says more than what it leads to.
-        refuse_errors(findings)
+        refuse_errors(findings, _REFUSED_BY_ALL)
         raise
     return replace(applied, findings=(*findings, *applied.findings))
 
@@ -60,5 +63,5 @@ def patch_target(
     try:
         return applied.then(lambda document: finish(document, unpatched, target, schema))
     except BadDocument:
-        refuse_errors(applied.findings)  # they know the line of the patch
+        refuse_errors(applied.findings, _REFUSED_BY_ALL)  # they know the line of the patch
         raise

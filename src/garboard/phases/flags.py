@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from garboard.model.go_flags import split_list
 from garboard.values import dataclass
 
 FlagKind: TypeAlias = Literal["text", "switch", "number", "list", "map"]
@@ -48,7 +49,7 @@ class GivenFlags:
 
     def list(self, name: str) -> tuple[str, ...]:
         """Return the values of a flag that may be repeated and may hold several each."""
-        return tuple(part for text in self.texts(name) for part in text.split(",") if part)
+        return tuple(part for text in self.texts(name) for part in split_list(text))
 
 
 def by_name(*flags: Flag) -> Mapping[str, Flag]:

@@ -51,7 +51,7 @@ class PatchRun:
         patcher = TargetPatcher(patch_set, schema)
         applied = patcher.apply(target, document, is_watched=True)
         if self.patches.is_strict:
-            refuse_errors(applied.findings)
+            refuse_errors(applied.findings, "correct the patch, or leave out --strict-patches")
         self.findings += applied.findings
         self.read += [f"ignored {each.shown}: {each.reason}" for each in patch_set.ignored]
         self.read += [f"applied {each.label} ({each.type}) to {target}" for each in patcher.patches_of(target)]

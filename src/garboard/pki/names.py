@@ -62,10 +62,10 @@ def sort_names(texts: Iterable[str]) -> SortedNames:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where an API server is reached: a host as it was written, and a port when one was given."""
+    """Where an API server is reached: a host and a port as they were written; without a port, another one is taken."""
 
     host: str
-    port: int | None = None
+    port: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -74,7 +74,7 @@ class Endpoint:
         except InvalidValue as error:
             hint = "write it as api.example.com:6443, 10.0.0.1:6443 or [fd00::1]:6443"
             raise InvalidValue(error.message, hint=hint) from None
-        return cls(host, int(port) if port else None)
+        return cls(host, port)
 
     def names(self) -> AltNames:
         """Return the host as a certificate name."""

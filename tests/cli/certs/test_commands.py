@@ -105,6 +105,14 @@ def test_requests_are_made_once(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert snapshot(tmp_path) == before
 
 
+def test_folders_of_requests_are_told_as_they_were_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = f"{tmp_path}/none/../pki/"
+    options = ["--cert-dir", written, "--kubeconfig-dir", str(tmp_path)]
+    assert run(["certs", "generate-csr", *write_config(tmp_path), *options]) == 0
+    assert f"generating keys and CSRs in {written}\n" in capsys.readouterr().out
+    assert (tmp_path / "pki/apiserver.csr").exists()
+
+
 def test_configuration_decides_what_is_renewed_and_how(node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     etcd = {"external": {"endpoints": ["http://192.0.2.2:2379"]}}
     keys = {"encryptionAlgorithm": "ECDSA-P384", "certificateValidityPeriod": "2h"}

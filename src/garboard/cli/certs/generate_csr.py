@@ -37,15 +37,16 @@ def generate_csr(config: Path | None, cert_dir: str | None, kubeconfig_dir: str)
 
     configuration = read_configuration(config)
     inputs = inputs_of(configuration)
-    pki, conf = HostFolder(cert_dir or configuration.cluster.certificates_dir), HostFolder(kubeconfig_dir)
+    certificates_dir = cert_dir or configuration.cluster.certificates_dir
+    pki, conf = HostFolder(certificates_dir), HostFolder(kubeconfig_dir)
     refuse_to_overwrite(pki, CERTIFICATE_REQUEST_FILES)
     refuse_to_overwrite(conf, KUBECONFIG_REQUEST_FILES)
     with PooledKeys([inputs.key_algorithm] * 12) as keys:
         started_at = now()
         certificates = certificate_requests(inputs, keys, started_at)
         kubeconfigs = kubeconfig_requests(inputs, keys, started_at)
-    for folder, files in ((pki, certificates), (conf, kubeconfigs)):
-        click.echo(f"generating keys and CSRs in {folder.root}")
+    for written, folder, files in ((certificates_dir, pki, certificates), (kubeconfig_dir, conf, kubeconfigs)):
+        click.echo(f"generating keys and CSRs in {written}")
         write_files(folder, files)
         for file in files:
             if file.name.endswith(".csr"):

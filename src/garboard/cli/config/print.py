@@ -12,6 +12,7 @@ from garboard.config.printing import (
     upgrade_defaults_text,
 )
 from garboard.host.facts import MachineFacts
+from garboard.model.go_flags import split_list
 
 
 @click.group("print", epilog="Example: garboard config print init-defaults --kubernetes-version v1.36.4")
@@ -26,14 +27,14 @@ def print_() -> None:
 )
 @click.option(
     "--component-configs",
-    default="",
+    multiple=True,
     metavar="KINDS",
     help="Also print these component configurations: KubeletConfiguration, KubeProxyConfiguration (comma-separated).",
 )
 @version_option
-def init_defaults(component_configs: str, kubernetes_version: str) -> None:
+def init_defaults(component_configs: tuple[str, ...], kubernetes_version: str) -> None:
     """Print what init assumes; placeholders stand for what the machine decides."""
-    kinds = [kind for kind in component_configs.split(",") if kind]
+    kinds = [kind for part in component_configs for kind in split_list(part)]
     sys.stdout.write(init_defaults_text(supported_version(kubernetes_version).facts, kinds))
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from garboard.cli.token.access import dry_run_option, find_kubeconfig, kubeconfig_option
+from garboard.errors import BadUsage
+from garboard.model.go_flags import split_list
 
 if TYPE_CHECKING:
     from garboard.config import FixedFacts
@@ -52,6 +54,8 @@ def create(
     from garboard.phases.join_command import join_command
 
     check_mixed_flags(_given(context))
+    if certificate_key and not print_join_command:
+        raise BadUsage("cannot use --certificate-key without --print-join-command", hint="add --print-join-command")
     if config is None:
         tokens = _from_flags(token or "", ttl, _parts(usages), _parts(groups), description)
     else:
@@ -70,7 +74,7 @@ def _given(context: click.Context) -> list[str]:
 
 
 def _parts(texts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part for text in texts for part in text.split(",") if part)
+    return tuple(part for text in texts for part in split_list(text))
 
 
 def _from_flags(
@@ -96,7 +100,6 @@ def _from_flags(
 def _from_file(path: Path, token: str | None) -> "tuple[BootstrapToken, ...]":
     from garboard.cli.config.inputs import show_warnings
     from garboard.config import ConfigFile, ReadOptions
-    from garboard.errors import BadUsage
     from garboard.host import read_file
 
     if token:
