@@ -3,7 +3,8 @@
     make benchmark-lifecycle
 
 A round is a new lab of three bare nodes that one of the two makes a cluster of; the rounds of both alternate, and every
-time is that of the whole program inside its node. Needs root. Writes build/benchmarks/lifecycle.json and lifecycle.md.
+time is that of the whole program inside its node, begun when what came before has come to rest. Needs root. Writes
+build/benchmarks/lifecycle.json and lifecycle.md.
 """
 
 import argparse
@@ -33,6 +34,8 @@ INIT, CONTROL_PLANE, WORKER = "init", "control-plane join", "worker join"
 # At most this many times kubeadm's time.
 LIMITS = {INIT: 1.0, CONTROL_PLANE: 1.0, WORKER: 1.2}
 GOAL = 0.8
+# Three seconds with less than this share of the processors at work, but no longer than that.
+REST_S, REST_SHARE, REST_WITHIN_S = 3, 0.3, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +86,30 @@ def run_round(tool: str, command: Sequence[str], version: str) -> list[Timed]:
 
 def timed(nodes: ClusterBootstrap, tool: str, operation: str, index: int, command: list[str]) -> Timed:
     entered = nodes.enter(nodes.lab.nodes[index], command)
+    wait_for_rest()
     load, began = os.getloadavg()[0], time.perf_counter()
     done = subprocess.run(entered, capture_output=True, text=True, check=False)
     wall_s = time.perf_counter() - began
     if done.returncode:
         raise SystemExit(f"{operation} by {tool} failed:\n{done.stderr[-4000:]}")
     return Timed(tool, operation, round(wall_s, 3), round(load, 1))
+
+
+def wait_for_rest() -> None:
+    """Wait until the processors have little to do: a node that has just joined starts its pods for a while."""
+    give_up_at = time.monotonic() + REST_WITHIN_S
+    quiet_s = 0
+    while quiet_s < REST_S and time.monotonic() < give_up_at:
+        busy, all_time = processor_ticks()
+        time.sleep(1)
+        busy_after, all_after = processor_ticks()
+        quiet_s = quiet_s + 1 if busy_after - busy < REST_SHARE * (all_after - all_time) else 0
+
+
+def processor_ticks() -> tuple[int, int]:
+    """Return the ticks that the processors of this machine have worked, and all of them."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
 
 
 def report(rows: list[Timed], runs: int, version: str) -> None:
