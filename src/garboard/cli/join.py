@@ -62,13 +62,14 @@ def run_join(asked: Asked) -> None:
     is_only_shown = asked.flags.switch("dry-run") or loaded.config.dry_run
     if not is_only_shown:
         refuse_open_run(machine)
-    found = _find(loaded.config, machine, selected)
+    exam = NodeExam(machine.manager)
+    found = _find(loaded.config, machine, exam, selected)
     # Keys take as long as all the checks and the planning: they are made meanwhile.
     with nullcontext() if is_only_shown else _keys_ahead(found.cluster, loaded.config, selected, machine) as keys:
         context = _observe(loaded.config, machine, found, is_strict=asked.flags.switch("strict-patches"))
         node = replace(
             context.node,
-            exam=NodeExam(machine.manager),
+            exam=exam,
             ignored_checks=ignored_checks(
                 asked.flags.list("ignore-preflight-errors"), loaded.config.node_registration.ignore_preflight_errors
             ),
@@ -90,11 +91,18 @@ class _Found:
     cluster: JoinedCluster | None = None
 
 
-def _find(config: JoinConfiguration, machine: NodeMachine, selected: Sequence[Placed[JoinContext]]) -> _Found:
-    # The service manager is asked while the cluster is: both take their time, and neither needs the other.
-    with ThreadPoolExecutor(max_workers=1) as beside:
+def _find(
+    config: JoinConfiguration, machine: NodeMachine, exam: NodeExam, selected: Sequence[Placed[JoinContext]]
+) -> _Found:
+    # Other programs are asked while the cluster is: both take their time, and neither needs the other.
+    with ThreadPoolExecutor(max_workers=2) as beside:
         host = beside.submit(node_host, machine)
-        beside.submit(machine.is_active, KUBELET)  # which planning will want to know
+        if any(each.path == "preflight" for each in selected):
+            # The checks and the planning will want to know these; what fails here will fail there, and be told.
+            beside.submit(exam.kubelet_version)
+            beside.submit(exam.has_service, KUBELET)
+            beside.submit(exam.is_enabled, KUBELET)
+            beside.submit(machine.is_active, KUBELET)
         if all(each.path in WITHOUT_CLUSTER for each in selected):
             return _Found(host.result())
         discovered, cluster = find_cluster(

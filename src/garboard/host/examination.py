@@ -4,7 +4,7 @@ import gzip
 import os
 import socket
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from garboard.errors import GarboardError
@@ -26,6 +26,8 @@ class Examination:
 
     def __init__(self, manager: ServiceManager | None) -> None:
         self._manager = manager
+        self._has_service = cache(manager.exists) if manager else _never
+        self._is_enabled = cache(manager.is_enabled) if manager else _never
 
     def user_id(self) -> int:
         return os.getuid()
@@ -99,13 +101,17 @@ class Examination:
         return self._manager is not None
 
     def has_service(self, service: str) -> bool:
-        return self._manager is not None and self._manager.exists(service)
+        return self._has_service(service)
 
     def is_enabled(self, service: str) -> bool:
-        return self._manager is not None and self._manager.is_enabled(service)
+        return self._is_enabled(service)
 
     def is_active(self, service: str) -> bool:
         return self._manager is not None and self._manager.is_active(service)
+
+
+def _never(_service: str) -> bool:
+    return False
 
 
 def resolve(host: str) -> list[str]:
