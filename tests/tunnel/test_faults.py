@@ -89,13 +89,8 @@ async def nothing_left(server: ProxyServer, *, but: int = 0, mib: int = 64) -> A
 
     `but` connections were open all the time.
     """
-    usual = gc.get_threshold()
-    gc.set_threshold(700, 10, 10)  # short commands collect rarely, and the program of the tunnel sets this itself
     files, tasks, memory = open_files(), len(asyncio.all_tasks()), resident_bytes()
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
+    yield
     await until(lambda: server.proxy.open_connections == but, 30)
     await until(lambda: sum(len(backend.open) + len(backend.pending) for backend in server.proxy.streams) == but, 30)
     gc.collect()
