@@ -2,14 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest
+# What tests find in the user's cache is used unless FRESH=1; samples and random input are the day's unless SEED=N.
+DAY := $(shell expr $$(date +%s) / 86400)
+PYTEST = $(BIN)/python -m pytest -q --seed=$(or $(SEED),$(DAY)) $(if $(FRESH),--fresh)
+# A file goes to one process as a whole, because its tests share clusters.
+BY_FILE := --dist loadfile --no-loadscope-reorder
+# Compiled files are kept, also where the environment says otherwise: every process of every tier needs those of all tests.
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit programs real lab lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-tunnel clean
+.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-static-pods benchmark-tunnel soak man clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
 
 setup: $(STAMP)  ## Make the virtual environment in .venv, with .venv/bin/garboard
 
@@ -34,40 +40,54 @@ demo: setup  ## Patches over sample manifests (diff, lint, explain), then the sa
 	@tools/setup/system-packages lab
 	@examples/lab/demo
 
-lint: setup
+lint: setup  ## Formatting, lint and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 
-types: setup
+types: setup  ## Types
 	$(BIN)/mypy
 
-unit: setup
-	$(PYTEST) -q -n 2 -m "not real and not lab"
+unit: setup  ## Unit and property tests
+	$(PYTEST) --record=fast -n 2 -m "not real and not lab and not verify"
 
-test-fast: lint types unit  ## Lint, types, unit and property tests: about a minute
+test-fast: lint types unit  ## Lint, types, unit and property tests
 
-# Before the tests, each of which has a limit of time: to build them all takes 20 minutes.
-programs: setup
-	$(BIN)/garboard lab binaries get --kubernetes-version v1.36.4 > /dev/null
-	$(BIN)/garboard lab binaries get --kubernetes-version v1.37.1 > /dev/null
-	$(BIN)/garboard lab binaries get konnectivity-server konnectivity-agent > /dev/null
+# Before the tests, each of which has a limit of time: to build them all takes 20 minutes. In one call, so that what the
+# minors share is compiled once; the build cache stays until the Go programs of the tests are built, too.
+programs: setup  ## Build or download the real programs, and those that tests compare with
+	$(BIN)/garboard lab binaries get cluster konnectivity-server konnectivity-agent --kubernetes-version all --keep-build-cache > /dev/null
+	$(BIN)/python -m tools.harness.oracles
 
-# A file goes to one of the two processes as a whole, because its tests share clusters.
-real: setup programs
+real: setup programs  ## Comparisons with the real programs (needs root)
 	@tools/setup/system-packages cri
-	$(PYTEST) -q -n 2 --dist loadfile --no-loadscope-reorder -m "real and not lab and not alone"
-	$(PYTEST) -q -m "real and not lab and alone"
+	$(PYTEST) --record=real -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify"
+	$(PYTEST) --record=alone -m "real and not lab and alone and not verify"
 
+# In two processes where there is memory for the clusters of both.
 lab: setup programs  ## Tests with real clusters in namespaces of this machine (needs root)
 	@tools/setup/system-packages lab lab-test
-	$(PYTEST) -q -m lab
+	$(PYTEST) --record=lab -n auto $(BY_FILE) -m "lab and not alone and not verify"
+	$(PYTEST) --record=lab-alone -m "lab and alone and not verify"
 
-test: test-fast real lab  ## All the tests
+budget: setup
+	@$(BIN)/python -m tools.budget begin
+
+test: budget test-fast real lab  ## All the tests but those of `make verify`, and what they took of their budget
+	@$(BIN)/python -m tools.budget
+
+VERIFY = $(PYTEST) $(if $(ONLY),--capability=$(ONLY))
+verify: setup programs  ## What is exhaustive, long or rare (needs root and 1.5 hours; ONLY=patches runs one capability)
+	@tools/setup/system-packages cri lab lab-test
+	$(VERIFY) -n 2 -m "hypothesis and not real and not lab" --hypothesis-profile=verify --hypothesis-seed=$(or $(SEED),$(DAY))
+	$(VERIFY) -n 2 $(BY_FILE) -m "(verify or sampled) and not lab and not alone"
+	$(VERIFY) -m "(verify or sampled) and not lab and alone"
+	$(VERIFY) -n auto $(BY_FILE) -m "(verify or sampled) and lab and not alone"
+	$(VERIFY) -m "(verify or sampled) and lab and alone"
 
 reliability: setup  ## Kill init and join at every point, and write the table of docs/reliability.md (needs root)
 	@tools/setup/system-packages lab
-	$(BIN)/python -m benchmarks.reliability.run
+	$(BIN)/python -m benchmarks.reliability.run $(if $(FRESH),--fresh)
 
 benchmark-patch: setup  ## Patch 4,000 objects beside kustomize and kubectl, and compare the results
 	$(BIN)/python -m benchmarks.patch.run
@@ -78,7 +98,7 @@ benchmark-startup: setup  ## Time `garboard --help` beside a bare Python
 benchmark-dry-run: setup  ## Time `init --dry-run` beside kubeadm's (needs root)
 	$(BIN)/python -m benchmarks.dry_run.run
 
-benchmark-lifecycle: setup  ## Time init and joins beside kubeadm's, in turns (needs root)
+benchmark-lifecycle: setup  ## Time init and joins beside kubeadm's, alternating (needs root)
 	@tools/setup/system-packages lab
 	$(BIN)/python -m benchmarks.lifecycle.run
 
@@ -86,8 +106,18 @@ benchmark-lab: setup  ## Time bare nodes, a cluster of one node and one of four 
 	@tools/setup/system-packages lab
 	$(BIN)/python -m benchmarks.lab.run
 
-benchmark-tunnel: setup  ## Measure the tunnel beside the stock Konnectivity pair, in turns (about half an hour)
+benchmark-static-pods: setup  ## Time the swap of static pods beside renaming their manifests (needs root)
+	@tools/setup/system-packages lab
+	$(BIN)/python -m benchmarks.static_pods.run
+
+benchmark-tunnel: setup  ## Measure the tunnel beside the stock Konnectivity pair, alternating (about half an hour)
 	$(BIN)/python -m benchmarks.tunnel.run
 
+soak: setup  ## Load the tunnel for 20 minutes while agents are killed (MINUTES=5 WORKERS=2 SEED=7 change it)
+	$(BIN)/python -m benchmarks.tunnel.soak --minutes=$(or $(MINUTES),20) --workers=$(or $(WORKERS),1) $(if $(SEED),--seed=$(SEED))
+
+man: setup  ## Write the manual pages of all commands into build/man
+	$(BIN)/garboard man --output-dir build/man
+
 clean:  ## Remove what the targets above made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build/man

@@ -1,4 +1,4 @@
-"""Run `init --dry-run` of garboard and of kubeadm in turns, at every supported minor: is garboard as quick by default?
+"""Run `init --dry-run` of garboard and of kubeadm, alternating, at every supported minor: is garboard as quick?
 
     make benchmark-dry-run
 
@@ -22,11 +22,10 @@ from benchmarks.measure import median
 from garboard.host import Machine as Host
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
-from tests.parity.machine import Machine
-from tests.parity.node_run import CONFIG_PATH
+from tools.harness.machine import Machine
 
 RESULTS = Path("build/benchmarks")
-FOLDER = "/dry-run"
+FOLDER, CONFIG_PATH = "/dry-run", "/kubeadm.yaml"
 LINE = ("init", "--dry-run", "--skip-phases", "preflight", "--config", CONFIG_PATH)
 CONFIG = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: {version}\n{more}"
 # kubeadm makes real keys in a dry run, garboard none: with ECDSA keys that difference is gone.
@@ -47,7 +46,7 @@ class Measured:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=11, help="runs of each tool, in turns")
+    parser.add_argument("--runs", type=int, default=11, help="runs of each tool, alternating")
     runs = parser.parse_args().runs
     binaries = Binaries(Host(), report=print)
     rows: list[Measured] = []
@@ -105,7 +104,7 @@ def ratio(row: Measured, rows: list[Measured]) -> float:
 
 def table(rows: list[Measured], runs: int) -> str:
     lines = [
-        f"Median of {runs} runs each, in turns; {measured_on()}; {datetime.now(UTC).date().isoformat()}.",
+        f"Median of {runs} runs each, alternating; {measured_on()}; {datetime.now(UTC).date().isoformat()}.",
         "",
         "| version | keys | tool | wall time | processor time | time, kubeadm = 1 |",
         "| --- | --- | --- | ---: | ---: | ---: |",

@@ -1,4 +1,4 @@
-"""Time init, a control-plane join and a worker join by garboard and by kubeadm, in turns, on fresh nodes of a lab.
+"""Time init, a control-plane join and a worker join by garboard and by kubeadm, alternating, on fresh nodes of a lab.
 
     make benchmark-lifecycle
 
@@ -24,16 +24,16 @@ from garboard.cli.lab.wiring import labs
 from garboard.lab.bootstrap import ClusterBootstrap, new_secrets
 from garboard.lab.kubeadm import DISCOVERY, init_documents, join_documents
 from garboard.model import DEFAULT_VERSION
-from tests.lab.node_program import garboard_for_nodes
+from tools.harness.node_program import garboard_for_nodes
 
 GARBOARD = Path(sys.executable).parent / "garboard"
 RESULTS = Path("build/benchmarks")
 LAB = f"benchmark-{os.getpid()}"
 CONFIG = "/etc/kubeadm.yaml"
 INIT, CONTROL_PLANE, WORKER = "init", "control-plane join", "worker join"
-# At most this many times kubeadm's time.
+# At most this many times kubeadm's time, or the benchmark fails; and what is aimed at.
 LIMITS = {INIT: 1.0, CONTROL_PLANE: 1.0, WORKER: 1.2}
-GOAL = 0.8
+GOALS = {INIT: 0.8, CONTROL_PLANE: 0.65}
 # Three seconds with less than this share of the processors at work, but no longer than that.
 REST_S, REST_SHARE, REST_WITHIN_S = 3, 0.3, 30.0
 
@@ -50,7 +50,7 @@ class Timed:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3, help="rounds of each tool, in turns")
+    parser.add_argument("--runs", type=int, default=3, help="rounds of each tool, alternating")
     parser.add_argument("--kubernetes-version", default=str(DEFAULT_VERSION))
     asked = parser.parse_args()
     rows: list[Timed] = []
@@ -134,20 +134,26 @@ def times(rows: list[Timed], tool: str, operation: str) -> list[float]:
 
 def table(rows: list[Timed], runs: int, version: str) -> str:
     loads = [row.load for row in rows]
-    how = f"Kubernetes {version}; median (and quickest) of {runs} rounds each, in turns; {measured_on()}"
+    how = f"Kubernetes {version}; median (and quickest) of {runs} rounds each, alternating; {measured_on()}"
     lines = [
         f"{how}; load average {min(loads)} to {max(loads)}; {datetime.now(UTC).date().isoformat()}.",
         "",
-        "| operation | garboard | kubeadm | time, kubeadm = 1 | limit |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| operation | garboard | kubeadm | time, kubeadm = 1 | limit | goal |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
     ]
     for operation, limit in LIMITS.items():
         shown = (
             f"{median(found):.1f} s ({min(found):.1f} s)"
             for found in (times(rows, tool, operation) for tool in ("garboard", "kubeadm"))
         )
-        lines.append(f"| {operation} | {' | '.join(shown)} | {ratio(rows, operation):.2f} | {limit} |")
+        found = ratio(rows, operation)
+        lines.append(f"| {operation} | {' | '.join(shown)} | {found:.2f} | {limit} | {verdict(operation, found)} |")
     return "\n".join(lines) + "\n"
+
+
+def verdict(operation: str, found: float) -> str:
+    goal = GOALS.get(operation)
+    return "" if goal is None else f"{goal}, {'met' if found <= goal else 'missed'}"
 
 
 if __name__ == "__main__":

@@ -26,6 +26,9 @@ GARBOARD = Path(sys.executable).with_name("garboard")
 RESULTS = Path("build/benchmarks")
 KUSTOMIZE, KUBECTL = "kustomize@v5.8.2", "kubectl@v1.36.4"
 SAMPLE_PER_PATCH = 5
+GOAL_TIME, GOAL_LINT_S = 0.05, 0.35  # of kustomize's time; of `patch lint --config`
+EXAMPLE = Path(__file__).parents[2] / "examples/patches/kubeadm.yaml"  # it names a typical patch directory
+LINT_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kustomize", type=Path, help="the program; by default the pinned one")
     parser.add_argument("--kubectl", type=Path, help="the program; by default the pinned one")
-    parser.add_argument("--runs", type=int, default=3, help="runs of each tool, in turns")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each tool, alternating")
     options = parser.parse_args()
     kustomize = options.kustomize or find_program(KUSTOMIZE)
     kubectl = options.kubectl or find_program(KUBECTL)
@@ -99,6 +102,20 @@ def run_all(folder: Path, kustomize: Path, kubectl: Path, runs: int) -> dict[str
             "garboard --compat": differences(ours, read_json_objects(folder / "garboard--compat.out")),
         },
         "kubectl": kubectl_figures(kubectl_runs, one_by_one, ours),
+        "lint": lint_figures(folder),
+    }
+
+
+def lint_figures(folder: Path) -> dict[str, Any]:
+    """Time `patch lint --config` of the example, which renders every target and judges what its patches make of it."""
+    directory = EXAMPLE.parent / "tree"
+    command: list[str | Path] = [GARBOARD, "patch", "lint", directory, "--config", EXAMPLE]
+    runs = [measure(command, output=folder / "lint.out") for _ in range(LINT_RUNS)]
+    return {
+        "runs": len(runs),
+        "wall_s": round(median([run.wall_s for run in runs]), 3),
+        "cpu_s": round(median([run.cpu_s for run in runs]), 3),
+        "peak_mib": round(max(run.peak_mib for run in runs), 1),
     }
 
 
@@ -184,7 +201,21 @@ def table(results: dict[str, Any]) -> str:
         f"| {kubectl['peak_mib']:.0f} MiB | | |"
     )
     equal = "equal" if not any(results["differences"].values()) and not kubectl["differences"] else "DIFFERENT"
-    return "\n".join([*lines, "", f"Results, object by object: {equal}."]) + "\n"
+    goal = f"{GOAL_LINT_S:.2f} s: {_met(results['lint']['wall_s'] <= GOAL_LINT_S)}"
+    lint, share = results["lint"], figures["garboard"]["wall_s"] / theirs["wall_s"]
+    lines += [
+        "",
+        "| command | wall time | processor time | peak memory | goal |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        f"| patch lint --config | {lint['wall_s']:.2f} s | {lint['cpu_s']:.2f} s | {lint['peak_mib']} MiB | {goal} |",
+        "",
+        f"Time beside kustomize: {share:.3f}, goal {GOAL_TIME}: {_met(share <= GOAL_TIME)}.",
+    ]
+    return "\n".join([*lines, f"Results, object by object: {equal}."]) + "\n"
+
+
+def _met(is_met: bool) -> str:
+    return "met" if is_met else "MISSED"
 
 
 def _line(each: dict[str, Any], theirs: dict[str, Any]) -> str:

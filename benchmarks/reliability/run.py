@@ -2,29 +2,36 @@
 
     make reliability
 
-Needs root. The scratch part takes minutes; the lab part kills init and a control-plane join at every step and takes
-hours: `--live 0` leaves it out, `--live N` takes every n-th point, `--only join` one part. Every outcome is written to
-build/reliability.jsonl at once; a run that was cut short goes on after the last of them, `--again` begins anew.
+Needs root. The scratch part takes minutes; the lab part kills init and a control-plane join at every step, and a swap
+of static pods at some points, others each day, and takes hours: `--live 0` leaves it out, `--live N` takes every n-th
+point, `--only join` one part. Every outcome is written to build/reliability.jsonl at once; a run that was cut short
+goes on after the last of them, `--again` begins anew.
 """
 
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import machine as measured_on
-from benchmarks.reliability import live
-from benchmarks.reliability.scratch import SCENARIOS
-from tests.reliability.scratch import kill_everywhere
+from tools.harness.killing import chosen_points
+from tools.harness.lab_kills import Scene, init_scene, joining_scene, point_name
+from tools.harness.scratch import kill_everywhere
+from tools.harness.scratch_kills import SCENARIOS
+from tools.harness.swap_kills import SwapScene, swap_scene
 
+Row = dict[str, Any]
+Making = Callable[[str], AbstractContextManager[Scene | SwapScene]]
 PAGE, MARK = Path("docs/reliability.md"), "<!-- the table -->"
 RESULTS = Path("build/reliability.jsonl")
-PARTS = {"scratch": None, "init": live.init_scene, "join": live.joining_scene}
-Row = dict[str, Any]
+_HEAD = "| what was killed | then | points | correct outcomes | measured |\n| --- | --- | --- | --- | --- |\n"
+PARTS = ("scratch", "init", "join", "swap")
 
 
 def main() -> None:
@@ -33,11 +40,11 @@ def main() -> None:
     if asked.again:
         RESULTS.unlink(missing_ok=True)
     for part in asked.only or PARTS:
-        for row in _scratch(asked.every) if part == "scratch" else _live(part, asked.live, asked.first):
+        for row in _scratch(asked.every) if part == "scratch" else _live(part, asked):
             with RESULTS.open("a") as results:
                 results.write(json.dumps(row) + "\n")
     rows = _rows()
-    PAGE.write_text(PAGE.read_text().partition(MARK)[0] + MARK + "\n\n" + table(rows))
+    PAGE.write_text(with_table(PAGE.read_text(), rows, f"{datetime.now(UTC):%Y-%m-%d}, {measured_on()}"))
     for row in rows:
         if row["problems"]:
             print(row["scenario"], row["point"], row["then"], *row["problems"], sep="\n  ")
@@ -47,8 +54,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1, help="scratch: kill only at every n-th point")
     parser.add_argument("--live", type=int, default=1, help="lab: kill only at every n-th point; 0 for none")
-    parser.add_argument("--first", type=int, default=0, help="lab: the first point")
+    parser.add_argument("--first", type=int, help="lab: the first point; another one each day if not all are taken")
     parser.add_argument("--only", action="append", choices=PARTS, help="only this part; may be repeated")
+    parser.add_argument("--fresh", action="store_true", help="lab: make clusters anew that are kept between runs")
     parser.add_argument("--again", action="store_true", help="forget the outcomes of earlier runs")
     return parser.parse_args()
 
@@ -64,36 +72,49 @@ def _scratch(every: int) -> Iterator[Row]:
             yield from kill_everywhere(scenario.name, every)
 
 
-def _live(part: str, every: int, first: int) -> Iterator[Row]:
+def making_of(part: str, *, fresh: bool) -> Making:
+    """Return what makes the scene of a part; init and join have nodes of their own each time."""
+    scenes: dict[str, Making] = {"init": init_scene, "join": joining_scene, "swap": partial(swap_scene, fresh=fresh)}
+    return scenes[part]
+
+
+def _live(part: str, asked: argparse.Namespace) -> Iterator[Row]:
     """Undo after each point, and resume after it, on nodes that are as before each time."""
     known = {(row["scenario"], row["then"], row["point"]) for row in _rows()}
-    make = PARTS[part]
-    if not every or make is None:
+    if not asked.live:
         return
-    with make(f"reliability-{part}-{datetime.now(UTC):%H%M%S}") as scene:
+    with making_of(part, fresh=asked.fresh)(f"reliability-{part}-{datetime.now(UTC):%H%M%S}") as scene:
         phases = scene.steps()
-        for point in scene.points(phases)[first::every]:
+        for point in chosen_points(scene.points(phases), scene.stride * asked.live, asked.first):
             for then, outcome in (("undo", scene.after_undo), ("resume", scene.after_resume)):
-                if (scene.name, then, live.told(point)) in known:
+                if (scene.name, then, point_name(point)) in known:
                     continue
                 row = asdict(outcome(point, phases[point.index]))
                 print(row["scenario"], row["then"], row["point"], row["phase"], row["problems"] or "ok", flush=True)
                 yield row
 
 
-def table(rows: Iterable[Row]) -> str:
-    """Return the outcomes as a table: how many points each scenario has, and how many ended as they should."""
+def with_table(page: str, rows: Iterable[Row], measured: str) -> str:
+    """Return the page with the outcomes in its table: how many points each scenario has, and how many ended well.
+
+    What was not measured now keeps the row that it has, with its date.
+    """
+    text, _, former = page.partition(MARK)
+    lines = {tuple(cells[:2]): cells for cells in _cells(former)}
     counted: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
     for row in rows:
         counted[row["scenario"], row["then"]].append(not row["problems"])
-    lines = [
-        f"Measured on {datetime.now(UTC):%Y-%m-%d}, {measured_on()}.",
-        "",
-        "| what was killed | then | points | as it should be |",
-        "| --- | --- | --- | --- |",
-    ]
-    lines += [f"| {name} | {then} | {len(found)} | {sum(found)} |" for (name, then), found in counted.items()]
-    return "\n".join(lines) + "\n"
+    for key, found in counted.items():
+        lines[key] = [*key, str(len(found)), str(sum(found)), measured]
+    told = "".join(f"| {' | '.join(cells)} |\n" for cells in lines.values())
+    return f"{text}{MARK}\n\n{_HEAD}{told}"
+
+
+def _cells(table: str) -> Iterator[list[str]]:
+    """Yield the cells of each row of a table, without its head."""
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    for line in lines[2:]:
+        yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Start garboard's help many times, in turns with a bare Python: is it within 2 times Python plus 60 ms?
+"""Start garboard's help many times, alternating with a bare Python: is it within 2 times Python plus 60 ms?
 
     make benchmark-startup
 
@@ -28,7 +28,7 @@ GOALS = ("garboard --help", "garboard patch --help")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=40, help="runs of each command, in turns")
+    parser.add_argument("--runs", type=int, default=40, help="runs of each command, alternating")
     runs = parser.parse_args().runs
     measured: dict[str, list[Run]] = {name: [] for name in COMMANDS}
     for _ in range(runs):
@@ -61,7 +61,7 @@ def goal_ms(results: dict[str, Any]) -> float:
 
 def table(results: dict[str, Any]) -> str:
     lines = [
-        f"Median of {results['runs']} runs each, in turns; {results['machine']}; {results['date']}.",
+        f"Median of {results['runs']} runs each, alternating; {results['machine']}; {results['date']}.",
         "",
         "| command | wall time | processor time | goal |",
         "| --- | ---: | ---: | ---: |",

@@ -3,15 +3,28 @@
 import contextlib
 import selectors
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+
+from tools.harness.certificates import Certificates
 
 BUFFER = memoryview(bytearray(1024 * 1024))
 CHUNK = memoryview(bytes(256 * 1024))
 MESSAGE = b"m" * 100
 TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Of the processes behind the tunnel."""
+
+    echo: int
+    source: int
+    sink: int
 
 
 def connect(front: str, port: int) -> socket.socket:
@@ -174,3 +187,21 @@ def connects_per_second(front: str, port: int, at_once: int, total: int) -> floa
                 del heads[client]
                 done += 1
     return total / (time.perf_counter() - began)
+
+
+def handshakes_per_second(port: int, keys: Certificates, at_once: int, total: int) -> float:
+    """TLS with the port for agents, a certificate on either side, and nothing after it."""
+    context = ssl.create_default_context(cafile=keys.ca)
+    context.load_cert_chain(keys.client, keys.client_key)
+    context.set_alpn_protocols(["h2"])
+
+    def shake(_: int) -> None:
+        plain = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+        with plain, context.wrap_socket(plain, server_hostname="localhost") as secure:
+            secure.recv(1)  # the server's SETTINGS: it has verified the certificate
+
+    with ThreadPoolExecutor(at_once) as threads:
+        began = time.perf_counter()
+        for _ in threads.map(shake, range(total)):
+            pass
+        return total / (time.perf_counter() - began)

@@ -1,7 +1,6 @@
 """A server and an agent as processes, ours or the stock ones, with mutual TLS between them on loopback."""
 
 import contextlib
-import os
 import subprocess
 import sys
 import time
@@ -11,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from garboard.lab.binaries import Binaries
-from tests.ports import free_ports
-from tests.rpc.certificates import Certificates
+from garboard.retry import Pauses, wait_until
+from tools.harness import processes
+from tools.harness.certificates import Certificates
+from tools.harness.ports import free_ports
 
+STREAMS = "konnectivity_network_proxy_agent_open_server_connections"
 OURS = [str(Path(sys.executable).parent / "garboard"), "tunnel"]
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,27 +25,40 @@ class Pair:
 
     name: str
     front: str
-    processes: tuple["subprocess.Popen[bytes]", ...]
+    agent_port: int
+    keys: Certificates
+    processes: tuple["subprocess.Popen[bytes]", ...]  # the server first
+
+    @property
+    def workers(self) -> list[int]:
+        """The processes of the server that carry connections."""
+        server = self.processes[0].pid
+        return processes.children_of(server) or [server]
+
+    @property
+    def _pids(self) -> list[int]:
+        return [pid for each in self.processes for pid in (each.pid, *processes.children_of(each.pid))]
 
     def cpu_s(self) -> float:
-        """What both have used so far."""
-        return sum(_cpu_s(process.pid) for process in self.processes)
+        """What both have used so far, with what the server has started."""
+        return sum(map(processes.cpu_s, self._pids))
 
     def resident_bytes(self) -> int:
-        return sum(_resident(process.pid) for process in self.processes)
+        return sum(map(processes.resident_bytes, self._pids))
 
     def peak_bytes(self) -> int:
-        return sum(_status(process.pid, "VmHWM") for process in self.processes)
+        return sum(map(processes.peak_bytes, self._pids))
 
     def reset_peak(self) -> None:
-        for process in self.processes:
-            Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+        for pid in self._pids:
+            processes.reset_peak(pid)
 
 
 @contextlib.contextmanager
 def running_pair(name: str, binaries: Binaries, keys: Certificates, folder: Path) -> Iterator[Pair]:
-    """`name` tells whose server and agent: `ours`, `stock`, `ours-stock` or `stock-ours`."""
-    whose_server, _, whose_agent = name.partition("-")
+    """`name` tells whose server and agent: `ours`, `stock`, `ours-stock` or `stock-ours`; `ours:2` has two workers."""
+    whose, _, workers = name.partition(":")
+    whose_server, _, whose_agent = whose.partition("-")
     front = str(folder / f"{name}-{time.monotonic_ns()}.sock")
     agent_port, *rest = free_ports(5)
     server = [
@@ -52,6 +66,7 @@ def running_pair(name: str, binaries: Binaries, keys: Certificates, folder: Path
         f"--agent-port={agent_port}", "--agent-bind-address=127.0.0.1", f"--health-port={rest[0]}",
         "--health-bind-address=127.0.0.1", f"--admin-port={rest[1]}", f"--cluster-cert={keys.server}",
         f"--cluster-key={keys.server_key}", f"--cluster-ca-cert={keys.ca}", "-v=0",
+        *([f"--workers={workers}"] if workers else []),
     ]  # fmt: skip
     agent = [
         *_program(whose_agent or whose_server, "agent", binaries), "--proxy-server-host=127.0.0.1",
@@ -60,9 +75,11 @@ def running_pair(name: str, binaries: Binaries, keys: Certificates, folder: Path
         f"--admin-server-port={rest[3]}", "--sync-interval=200ms", "-v=0",
     ]  # fmt: skip
     with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(_started(command, folder / f"{name}.log")) for command in (server, agent)]
-        _wait(f"http://127.0.0.1:{rest[0]}/readyz", processes)
-        yield Pair(name, front, tuple(processes))
+        started = [stack.enter_context(_started(command, folder / f"{name}.log")) for command in (server, agent)]
+        _wait(f"http://127.0.0.1:{rest[0]}/readyz", started)
+        if workers:
+            _wait(f"http://127.0.0.1:{rest[2]}/metrics", started, f"{STREAMS} {workers}\n")
+        yield Pair(name, front, agent_port, keys, tuple(started))
 
 
 def _program(whose: str, end: str, binaries: Binaries) -> list[str]:
@@ -76,30 +93,21 @@ def _started(command: list[str], log: Path) -> Iterator["subprocess.Popen[bytes]
     try:
         yield process
     finally:
-        process.kill()
-        process.wait()
+        processes.end_with_children(process)
 
 
-def _wait(url: str, processes: list["subprocess.Popen[bytes]"]) -> None:
-    until = time.monotonic() + 30
-    while True:
+def _wait(url: str, started: list["subprocess.Popen[bytes]"], text: str = "") -> None:
+    """Until the page is there, with this text in it."""
+
+    def not_ready() -> str | None:
+        for process in started:
+            if process.poll() is not None:
+                command = " ".join(map(str, process.args))  # type: ignore[arg-type]  # it is a list
+                raise SystemExit(f"ended with status {process.returncode}: {command}")
         with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=1) as answer:
-            if answer.status == 200:
-                return
-        if time.monotonic() > until or any(process.poll() is not None for process in processes):
-            raise SystemExit(f"{url} did not get ready")
-        time.sleep(0.05)
+            if answer.status == 200 and text in answer.read().decode():
+                return None
+        return f"{url} did not get ready"
 
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def _resident(pid: int) -> int:
-    return _status(pid, "VmRSS")
-
-
-def _status(pid: int, name: str) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+    if problem := wait_until(not_ready, timeout_s=30, pauses=Pauses.every(0.05)):
+        raise SystemExit(problem)

@@ -1,6 +1,7 @@
-"""Our tunnel beside the stock one, in turns in one run: throughput, latency, connects, memory, a stalled reader.
+"""Our tunnel beside the stock one, alternating in one run: throughput, latency, connects, handshakes, memory, a
+stalled reader; and one worker beside four (`scaling`), each held to a tenth of a core.
 
-    python -m benchmarks.tunnel.run [--rounds 5] [--only echo,stall] [--pairs ours,stock]
+    python -m benchmarks.tunnel.run [--rounds 5] [--only echo,stall] [--pairs ours,stock] [--workers 1,2]
 
 Clients use an HTTP-CONNECT front end on a unix socket; server and agent speak TLS on loopback. The ratios are what
 counts: all pairs share the machine and its noise.
@@ -18,31 +19,27 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.measure import machine
 from benchmarks.tunnel import load
 from benchmarks.tunnel.pairs import Pair, running_pair
 from benchmarks.tunnel.report import Found, write_report
+from benchmarks.tunnel.scaling import scaling, scaling_report
 from garboard.host import Machine
 from garboard.lab.binaries import Binaries
-from tests.rpc.certificates import make_certificates
+from tools.harness.certificates import Certificates, make_certificates
 
 MB = 1_000_000
 BULK_BYTES = 400 * MB
 ECHO_S = 3.0
 NEIGHBOURS = 100
 CONNECTS = 3000
+HANDSHAKES = 500
 PAIRS = ("ours", "stock", "ours-stock", "stock-ours")
 
 
-class Ports:
-    """Of the processes behind the tunnel."""
-
-    def __init__(self, echo: int, source: int, sink: int) -> None:
-        self.echo, self.source, self.sink = echo, source, sink
-
-
-def bulk(pair: Pair, ports: Ports) -> Found:
+def bulk(pair: Pair, ports: load.Ports) -> Found:
     found: Found = {}
     for streams in (1, 32):
         for name, move, port in (("down", load.download, ports.source), ("up", load.upload, ports.sink)):
@@ -52,7 +49,7 @@ def bulk(pair: Pair, ports: Ports) -> Found:
     return found
 
 
-def echo(pair: Pair, ports: Ports) -> Found:
+def echo(pair: Pair, ports: load.Ports) -> Found:
     found: Found = {}
     for count in (1, 64):
         used = pair.cpu_s()
@@ -64,13 +61,19 @@ def echo(pair: Pair, ports: Ports) -> Found:
     return found
 
 
-def connects(pair: Pair, ports: Ports) -> Found:
+def connects(pair: Pair, ports: load.Ports) -> Found:
     used = pair.cpu_s()
     per_second = load.connects_per_second(pair.front, ports.echo, 16, CONNECTS)
     return {"connects per s": per_second, "connects, CPU us": (pair.cpu_s() - used) / CONNECTS * 1e6}
 
 
-def memory(pair: Pair, ports: Ports) -> Found:
+def handshakes(pair: Pair, _ports: load.Ports) -> Found:
+    used = pair.cpu_s()
+    per_second = load.handshakes_per_second(pair.agent_port, pair.keys, 4, HANDSHAKES)
+    return {"handshakes per s": per_second, "handshakes, CPU us": (pair.cpu_s() - used) / HANDSHAKES * 1e6}
+
+
+def memory(pair: Pair, ports: load.Ports) -> Found:
     """On processes of its own: what an empty pair takes, and what every idle connection adds."""
     time.sleep(1)
     empty = pair.resident_bytes()
@@ -86,7 +89,7 @@ def memory(pair: Pair, ports: Ports) -> Found:
     return found
 
 
-def stall(pair: Pair, ports: Ports) -> Found:
+def stall(pair: Pair, ports: load.Ports) -> Found:
     """A hundred quiet neighbours, before and while one client reads nothing of an endless source."""
     with load.connections(pair.front, ports.echo, NEIGHBOURS) as neighbours:
         before = load.echo_on(neighbours, 4.0, pause_s=0.2)
@@ -109,42 +112,55 @@ def stall(pair: Pair, ports: Ports) -> Found:
     }
 
 
-MEASURES: dict[str, Callable[[Pair, Ports], Found]] = {
-    "bulk": bulk, "echo": echo, "connects": connects, "stall": stall, "memory": memory,
+MEASURES: dict[str, Callable[[Pair, load.Ports], Found]] = {
+    "bulk": bulk, "echo": echo, "connects": connects, "handshakes": handshakes, "stall": stall, "memory": memory,
 }  # fmt: skip
 FRESH = ("memory", "stall")  # these leave traces in their processes, or are disturbed by those of others
-OF_OURS_AND_STOCK = ("echo", "connects", "memory", "stall")
+OF_OURS_AND_STOCK = ("echo", "connects", "handshakes", "memory", "stall")
+SCALING = "scaling"
+
+
+class Surroundings(NamedTuple):
+    """Programs, certificates, a folder for sockets and logs, and what is behind the tunnel."""
+
+    binaries: Binaries
+    keys: Certificates
+    folder: Path
+    ports: load.Ports
 
 
 @contextlib.contextmanager
-def backends() -> Iterator[Ports]:
+def backends() -> Iterator[load.Ports]:
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.tunnel.backends"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        yield Ports(*map(int, process.stdout.readline().split()))
+        yield load.Ports(*map(int, process.stdout.readline().split()))
     finally:
         process.kill()
         process.wait()
 
 
-def run(rounds: int, names: list[str], pair_names: list[str]) -> dict[str, Found]:
-    """Medians by pair and measure."""
-    samples: dict[str, list[Found]] = {pair: [] for pair in pair_names}
+@contextlib.contextmanager
+def surroundings() -> Iterator[Surroundings]:
+    """What all pairs share."""
     with tempfile.TemporaryDirectory() as folder_name, backends() as ports:
         folder = Path(folder_name)
-        keys = make_certificates(folder)
-        binaries = Binaries(Machine(), report=print)
-        for number in range(rounds):
-            for name in names:
-                for pair_name in pair_names:
-                    if name in OF_OURS_AND_STOCK and "-" in pair_name and name != "stall":
-                        continue
-                    if name == "memory" and number >= 3:
-                        continue  # it hardly varies
-                    with running_pair(pair_name, binaries, keys, folder) as pair:
-                        samples[pair_name].append(MEASURES[name](pair, ports))
-                        print(".", end="", flush=True, file=sys.stderr)
-    print(file=sys.stderr)
+        yield Surroundings(Binaries(Machine(), report=print), make_certificates(folder), folder, ports)
+
+
+def run(rounds: int, names: list[str], pair_names: list[str], around: Surroundings) -> dict[str, Found]:
+    """Medians by pair and measure."""
+    samples: dict[str, list[Found]] = {pair: [] for pair in pair_names}
+    for number in range(rounds):
+        for name in names:
+            for pair_name in pair_names:
+                if name in OF_OURS_AND_STOCK and "-" in pair_name and name != "stall":
+                    continue
+                if name == "memory" and number >= 3:
+                    continue  # it hardly varies
+                with running_pair(pair_name, around.binaries, around.keys, around.folder) as pair:
+                    samples[pair_name].append(MEASURES[name](pair, around.ports))
+                    print(".", end="", flush=True, file=sys.stderr)
     return {pair: _medians(found) for pair, found in samples.items()}
 
 
@@ -154,21 +170,47 @@ def _medians(samples: list[Found]) -> Found:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default=",".join(MEASURES))
-    parser.add_argument("--pairs", default=",".join(PAIRS))
-    options = parser.parse_args()
+    options = _options()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     socket.setdefaulttimeout(load.TIMEOUT_S)
-    found = run(options.rounds, options.only.split(","), options.pairs.split(","))
+    names, texts = options.only.split(","), []
     build = Path("build/benchmarks")
     build.mkdir(parents=True, exist_ok=True)
-    (build / "tunnel.json").write_text(json.dumps(found, indent=2) + "\n")
-    text = write_report(found, f"{machine()}; median of {options.rounds} rounds")
+    conditions = f"{machine()}; median of {options.rounds} rounds"
+    with surroundings() as around:
+        if measures := [name for name in names if name != SCALING]:
+            found = run(options.rounds, measures, _pair_names(options), around)
+            (build / "tunnel.json").write_text(json.dumps(found, indent=2) + "\n")
+            texts.append(write_report(found, conditions))
+        if SCALING in names:
+            by_count, how = scaling(options.rounds, options.share, *around)
+            (build / "tunnel-scaling.json").write_text(json.dumps(by_count, indent=2) + "\n")
+            texts.append(f"{conditions}.\n\n{scaling_report(by_count, options.share, how)}")
+    print(file=sys.stderr)
+    text = "\n".join(texts)
     (build / "tunnel.md").write_text(text)
     print(text)
+
+
+def _pair_names(options: argparse.Namespace) -> list[str]:
+    """The pairs, and ours with each number of workers beside the first."""
+    more = [f"ours:{count}" for count in options.workers.split(",") if count != "1"]
+    names = options.pairs.split(",")
+    at = names.index("ours") + 1 if "ours" in names else 0
+    return [*names[:at], *more, *names[at:]]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default=",".join((*MEASURES, SCALING)))
+    parser.add_argument("--pairs", default=",".join(PAIRS))
+    parser.add_argument("--workers", default="1", help="1,2 measures our pair with two workers, too")
+    parser.add_argument(
+        "--share", type=float, default=0.1, help="of a core, for each worker that is measured by scaling"
+    )
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

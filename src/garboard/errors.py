@@ -4,6 +4,8 @@ Exit codes: 1 any other failure, 2 bad usage, 3 a document we cannot accept, 4 a
 reach. Anything that is not a `GarboardError` is a bug and keeps its traceback.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -43,11 +45,26 @@ class InvalidValue(BadDocument):
     default_class = "invalid-value"
 
 
+@contextmanager
+def as_usage() -> Iterator[None]:
+    """Turn a refusal of a value that was given on the command line into one of the command line."""
+    try:
+        yield
+    except InvalidValue as error:
+        raise BadUsage(error.message, hint=error.hint) from error
+
+
 class NotReady(GarboardError):
     """The machine is not ready; nothing has been changed yet."""
 
     exit_code = 4
     default_class = "not-ready"
+
+
+class StalePlan(GarboardError):
+    """A file that is about to be written is not the one that was planned for; it has not been touched."""
+
+    default_class = "stale-plan"
 
 
 class ClusterUnreachable(GarboardError):

@@ -103,7 +103,7 @@ def test_whole_init_is_planned(config: str, capsys: pytest.CaptureFixture[str]) 
     assert run(["init", "--config", config, "--dry-run", "-o", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     kinds = {step["action"]["type"] for step in document["steps"]}
-    assert kinds >= {"issue", "write-file", "put-object", "patch-object", "wait", "tell"}
+    assert kinds >= {"issue", "write-file", "put-object", "patch-object", "wait", "show-message"}
     assert "unsupported" not in kinds
     assert "PRIVATE KEY" not in json.dumps(document)
 
@@ -123,7 +123,7 @@ def test_phase_that_needs_a_cluster_says_how_to_name_one(
     config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("garboard.host.node_machine.NodeMachine.read", lambda self, path: None)
-    assert run(["init", "phase", "mark-control-plane", "--config", config]) == 4
+    assert run(["init", "phase", "mark-control-plane", "--config", config]) == 1
     assert "/etc/kubernetes/admin.conf does not exist" in capsys.readouterr().err
 
 
@@ -189,6 +189,21 @@ def test_patches_are_watched_and_with_strict_patches_refused(
     assert "hostNetwrok" in capsys.readouterr().err
 
 
+def test_danger_of_a_patch_is_accepted_by_its_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "patches").mkdir()
+    (tmp_path / "patches/kube-scheduler.yaml").write_text("spec: {hostNetwork: false}\n")
+    words = [
+        "init", "phase", "control-plane", "scheduler", "--dry-run", "--kubernetes-version", "v1.36.4",
+        "--patches", str(tmp_path / "patches"), "--strict-patches",
+    ]  # fmt: skip
+    assert run(words) == 3
+    assert "host-network-off" in capsys.readouterr().err
+    assert run([*words, "--accept", "host-network-off"]) == 0
+    assert "(accepted)" in capsys.readouterr().out
+    assert run([*words, "--accept", "host-network-of"]) == 2
+    assert "did you mean 'host-network-off'?" in capsys.readouterr().err
+
+
 @pytest.fixture
 def endpoints(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The endpoints that join looks for a cluster at; nobody is there."""
@@ -199,7 +214,7 @@ def endpoints(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(config.discovery.api_server_endpoint)
         raise ClusterUnreachable("nobody is there")
 
-    monkeypatch.setattr("garboard.cli.join.find_cluster", nobody)
+    monkeypatch.setattr("garboard.node.join.find_cluster", nobody)
     return asked
 
 

@@ -31,14 +31,17 @@ NOT_FOR_WORKERS = {
     "garboard.etcd",
     "garboard.manifests.pod",
     "garboard.patches",
-    "garboard.phases.init.observing",
-    "garboard.phases.issuer",
-    "garboard.phases.join.etcd",
-    "garboard.phases.join.preparing",
+    "garboard.phases.init",
+    "garboard.node.interpreters.certificates",
+    "garboard.phases.node.addons",
+    "garboard.phases.node.credentials",
+    "garboard.phases.node.static_pods",
+    "garboard.phases.node.uploads",
     "garboard.pki.keys",
 }
 # What a tunnel's end has no use for unless it is asked for it: most stay for months, and their memory counts.
-NOT_FOR_TUNNELS = {"yaml", "msgspec", "cryptography", "garboard.documents", "garboard.kube", "garboard.engine"}
+NOT_FOR_TUNNELS = {"yaml", "msgspec", "cryptography", "garboard.documents", "garboard.kube", "garboard.engine",
+                   "garboard.tunnel.workers"}  # fmt: skip
 PROGRAM = """
 import json, sys
 from garboard.cli.main import run
@@ -66,7 +69,9 @@ def test_command_that_reads_nothing_loads_no_heavy_module(arguments: list[str]) 
 
 
 def test_join_of_a_worker_loads_nothing_of_a_control_plane() -> None:
-    done = subprocess.run([sys.executable, "-m", "tests.cli.worker_join"], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.cli.worker_join"], check=True, capture_output=True, text=True
+    )
     answer = json.loads(done.stdout.splitlines()[-1])
     assert {"kubelet-start", "kubelet-wait-bootstrap"} <= set(answer["steps"])
     assert not NOT_FOR_WORKERS & (set(answer["modules"]) - bare_modules())

@@ -4,22 +4,21 @@ from garboard.config.component_configs import (
     ComponentConfig,
     ComponentConfigs,
     default_components,
-    with_resolver,
 )
-from garboard.config.problems import Notes
+from garboard.config.problems import ConfigNotes
 from garboard.documents import Json
 from garboard.model.cluster import ClusterConfiguration, Networking
-from garboard.model.minors import MINORS, MinorFacts
+from garboard.model.minors import ROWS, MinorFacts
 from garboard.model.node import ApiEndpoint
 
-OLDER, NEWER = MINORS.values()
+OLDER, NEWER = ROWS[:2]
 ENDPOINT = ApiEndpoint(advertise_address="10.0.0.1")
 
 
 def completed(
     facts: MinorFacts, *, kubelet: dict[str, Json] | None = None, proxy: dict[str, Json] | None = None
 ) -> tuple[ComponentConfigs, list[str]]:
-    notes = Notes()
+    notes = ConfigNotes()
     given = ComponentConfigs(
         ComponentConfig(KUBELET_KIND, kubelet or {}), ComponentConfig(KUBE_PROXY_KIND, proxy or {})
     )
@@ -55,17 +54,7 @@ def test_a_wildcard_of_the_other_family_is_recommended_against_before_1_37() -> 
 def test_defaulting_twice_changes_nothing() -> None:
     first, _ = completed(NEWER)
     cluster = ClusterConfiguration(networking=Networking())
-    assert default_components(first, cluster, ENDPOINT, NEWER, Notes()) == first
-
-
-def test_systemd_resolved_decides_about_the_resolver_unless_the_file_does() -> None:
-    notes = Notes()
-    plain, own = ComponentConfig(KUBELET_KIND, {}), ComponentConfig(KUBELET_KIND, {"resolvConf": "/x"})
-    assert with_resolver(plain, notes, is_resolved_active=False) == plain
-    assert with_resolver(plain, notes, is_resolved_active=True).tree["resolvConf"] == "/run/systemd/resolve/resolv.conf"
-    assert with_resolver(own, notes, is_resolved_active=True) == own
-    (warning,) = notes.warnings
-    assert warning.endswith("is: /run/systemd/resolve/resolv.conf; the provided value is: /x")
+    assert default_components(first, cluster, ENDPOINT, NEWER, ConfigNotes()) == first
 
 
 def test_input_documents_are_left_as_they_are() -> None:

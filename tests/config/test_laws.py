@@ -10,7 +10,7 @@ from garboard.config import ConfigFile, FixedFacts, ReadOptions, check_file, con
 from garboard.documents import Json, write_yaml
 from garboard.errors import BadDocument
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
-from garboard.schema import Field, StructType, load_schema
+from garboard.schema import FieldType, StructType, load_schema
 
 KINDS = ("InitConfiguration", "ClusterConfiguration", "JoinConfiguration", "ResetConfiguration", "UpgradeConfiguration")
 API = "kubeadm.k8s.io/v1beta4"
@@ -47,11 +47,11 @@ def documents(draw: st.DrawFn, type_: StructType, depth: int) -> Json:
     return {name: draw(values(type_.fields[name], depth)) for name in chosen}
 
 
-def values(field: Field, depth: int) -> st.SearchStrategy[Json]:
+def values(field: FieldType, depth: int) -> st.SearchStrategy[Json]:
     return st.integers(0, 15).flatmap(lambda dice: fitting(field, depth) if dice else ANYTHING)
 
 
-def fitting(field: Field, depth: int) -> st.SearchStrategy[Json]:
+def fitting(field: FieldType, depth: int) -> st.SearchStrategy[Json]:
     if depth == 0 or field.kind == "any":
         return st.none()
     if field.kind == "struct" and field.type is not None:

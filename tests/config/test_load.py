@@ -8,7 +8,9 @@ from garboard.config import (
     InvalidConfiguration,
     Loaded,
     ReadOptions,
+    cluster_text,
     join_from_flags,
+    load_stored_cluster,
     reset_from_flags,
 )
 from garboard.errors import BadDocument, GarboardError
@@ -16,7 +18,7 @@ from garboard.model import KubernetesVersion
 from garboard.model.duration import Duration
 from garboard.model.lifecycle import InitConfiguration, JoinConfiguration, ResetConfiguration, TokenDiscovery
 from garboard.model.node import CONTROL_PLANE_TAINT
-from tests.config.configurations import CLUSTER, INIT, JOIN, KUBELET, V1BETA3
+from tests.support.config.configurations import CLUSTER, INIT, JOIN, KUBELET, V1BETA3
 
 FACTS = FixedFacts(host=" Node-7 ", address="10.0.0.7", address_v6="fd00::7", token="fedcba.9876543210fedcba")
 OLDER = KubernetesVersion(1, 36, 4)
@@ -160,13 +162,13 @@ def test_the_gate_of_the_local_mode_is_stored_with_a_word_about_it(value: str, s
 def test_v1beta3_is_read_at_1_36_with_a_warning() -> None:
     text = V1BETA3["v1beta3 init"].replace("VERSION", "v1.36.4")
     loaded = load_init(text)
-    assert [arg.name for arg in loaded.config.cluster.scheduler.extra_args] == ["a", "z"]
+    assert [arg.name for arg in loaded.config.cluster.scheduler.extra_args] == ["profiling", "v"]
     assert loaded.config.timeouts.control_plane_component_health_check == Duration.of(minutes=6)
     assert all("deprecated API spec" in warning for warning in loaded.warnings)
 
 
 def test_v1beta3_is_refused_at_1_37_with_the_way_out() -> None:
-    with pytest.raises(BadDocument, match=r"Please use kubeadm v1\.36 instead") as caught:
+    with pytest.raises(BadDocument, match=r"which kubeadm read until v1\.36 \(line 8\)") as caught:
         load_init(V1BETA3["v1beta3 init"])
     assert caught.value.hint == "`garboard config migrate --old-config f.yaml` converts it"
 
@@ -188,8 +190,9 @@ def test_a_merge_method_is_checked() -> None:
 
 
 def test_a_component_of_another_version_is_refused() -> None:
-    with pytest.raises(BadDocument, match='you may have to do manual conversion to "kubelet'):
+    with pytest.raises(BadDocument, match=r"unsupported apiVersion .* of KubeletConfiguration \(line 5\)") as caught:
         load_init(CLUSTER + "---\n" + KUBELET.replace("v1beta1", "v1"))
+    assert caught.value.hint == "convert the document to kubelet.config.k8s.io/v1beta1 by hand"
 
 
 def test_foreign_documents_are_ignored_with_a_warning() -> None:
@@ -251,3 +254,21 @@ def test_flow_style_that_begins_like_json_must_be_json(separator: str) -> None:
     with pytest.raises(BadDocument, match="json parse error"):
         load_init(text)
     assert load_init("# flow style\n" + text.removeprefix(separator)).config.cluster.cluster_name == "kubernetes"
+
+
+def test_what_was_stored_is_read_back() -> None:
+    stored = load_stored_cluster(CLUSTER.replace("VERSION", "v1.36.2") + "clusterName: mine\n", FixedFacts()).config
+    assert load_stored_cluster(cluster_text(stored, stored.facts), FixedFacts()).config == stored
+
+
+def test_gates_that_the_minor_does_not_know_are_kept_without_a_word() -> None:
+    loaded = load_stored_cluster(CLUSTER.replace("VERSION", "v1.37.1") + "featureGates: {Gone: true}\n", FixedFacts())
+    assert loaded.config.feature_gates == {"Gone": True}
+    assert loaded.warnings == ()
+
+
+def test_v1beta3_in_the_cluster_stops_1_37() -> None:
+    text = V1BETA3["v1beta3 cluster with external etcd"]
+    assert load_stored_cluster(text.replace("VERSION", "v1.36.4"), FixedFacts()).warnings == ()
+    with pytest.raises(BadDocument, match="failed to decode cluster configuration data"):
+        load_stored_cluster(text.replace("VERSION", "v1.37.1"), FixedFacts())

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from garboard.cri import ContainerState, ContainerStatus, CriClient, RuntimeCallFailed, SandboxState
-from tests.cri.containerd import Registry, Runtime, build_program, containerd
-from tests.cri.upstream import UpstreamClient, descriptors
+from tests.support.cri.containerd import Registry, Runtime, build_program, containerd
+from tests.support.cri.upstream import UpstreamClient, descriptors
 
 pytestmark = pytest.mark.real
 

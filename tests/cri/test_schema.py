@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Kind
 from garboard.cri import schema
 from garboard.rpc import wire
 from garboard.rpc.message import Field, Message
-from tests.cri.upstream import descriptors
+from tests.support.cri.upstream import descriptors
 
 TABLES: dict[str, Message[Any]] = {
     "VersionRequest": schema.VERSION_REQUEST,

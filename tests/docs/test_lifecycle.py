@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from tests.docs.pages import run_examples
+from tests.support.docs.pages import run_examples
 
 
 def test_examples_of_the_page_run_from_top_to_bottom(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from garboard.documents import locate, read_json, read_stream, read_yaml, split_documents
 from garboard.errors import BadDocument
-from tests.documents.random_texts import damaged_text, json_text, stream_text, token_text
+from tests.support.documents.random_texts import damaged_text, json_text, stream_text, token_text
 
 
 def _read_in_every_way(data: bytes | str) -> None:

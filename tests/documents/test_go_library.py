@@ -9,9 +9,10 @@ import pytest
 
 from garboard.documents import Json, read_json, read_stream, read_yaml, split_documents, write_json, write_yaml
 from garboard.errors import BadDocument
-from tests.documents.go_library import Answer, ask
-from tests.documents.random_texts import damaged_text, document, json_text, scalar_text, stream_text, token_text
-from tests.equality import same_value
+from tests.support.documents.go_library import Answer, ask
+from tests.support.documents.random_texts import damaged_text, document, json_text, scalar_text, stream_text, token_text
+from tests.support.equality import same_value
+from tools.harness.answers import Answers
 
 pytestmark = pytest.mark.real
 COUNT = 3000
@@ -30,19 +31,19 @@ def _agrees(text: str, answer: Answer) -> bool:
 
 
 @pytest.mark.parametrize("make", [scalar_text, token_text, damaged_text])
-def test_yaml_is_read_alike(make: Callable[[Random], str]) -> None:
+def test_yaml_is_read_alike(make: Callable[[Random], str], answers: Answers) -> None:
     random = Random(make.__name__)
     texts = [make(random) for _ in range(COUNT)]
-    answers = ask("read", [text.encode() for text in texts])
-    different = [text for text, answer in zip(texts, answers, strict=True) if not _agrees(text, answer)]
+    told = ask(answers, "read", [text.encode() for text in texts])
+    different = [text for text, answer in zip(texts, told, strict=True) if not _agrees(text, answer)]
     assert [text for text in different if not FORGOTTEN_KEY.search(text)] == []
 
 
-def test_yaml_is_written_alike() -> None:
+def test_yaml_is_written_alike(answers: Answers) -> None:
     random = Random("written")
     documents = [document(random) for _ in range(COUNT)]
-    answers = ask("write", [_plain_json(each).encode() for each in documents])
-    different = [each for each, answer in zip(documents, answers, strict=True) if write_yaml(each) != answer.texts[0]]
+    told = ask(answers, "write", [_plain_json(each).encode() for each in documents])
+    different = [each for each, answer in zip(documents, told, strict=True) if write_yaml(each) != answer.texts[0]]
     assert different == []
 
 
@@ -54,10 +55,10 @@ def _plain_json(value: Json) -> str:
     return text
 
 
-def test_json_is_read_and_written_alike() -> None:
+def test_json_is_read_and_written_alike(answers: Answers) -> None:
     random = Random("json")
     texts = [json_text(random) for _ in range(COUNT)]
-    for text, answer in zip(texts, ask("json", [text.encode() for text in texts]), strict=True):
+    for text, answer in zip(texts, ask(answers, "json", [text.encode() for text in texts]), strict=True):
         try:
             ours = write_json(read_json(text, source="x"))
         except BadDocument:
@@ -66,10 +67,10 @@ def test_json_is_read_and_written_alike() -> None:
             assert (ours, None) == (answer.texts[0] + "\n", answer.error), text
 
 
-def test_patch_files_are_cut_alike() -> None:
+def test_patch_files_are_cut_alike(answers: Answers) -> None:
     random = Random("split")
     texts = [stream_text(random) for _ in range(COUNT)]
-    for text, answer in zip(texts, ask("split", [text.encode() for text in texts]), strict=True):
+    for text, answer in zip(texts, ask(answers, "split", [text.encode() for text in texts]), strict=True):
         try:
             pieces = tuple(each.text for each in split_documents(text, source="x"))
         except BadDocument:
@@ -78,10 +79,10 @@ def test_patch_files_are_cut_alike() -> None:
             assert (pieces, None) == (answer.texts, answer.error), text
 
 
-def test_streams_are_read_alike() -> None:
+def test_streams_are_read_alike(answers: Answers) -> None:
     random = Random("stream")
     texts = [stream_text(random) for _ in range(COUNT)]
-    for text, answer in zip(texts, ask("stream", [text.encode() for text in texts]), strict=True):
+    for text, answer in zip(texts, ask(answers, "stream", [text.encode() for text in texts]), strict=True):
         values: list[str] = []
         has_failed = False
         try:

@@ -4,8 +4,8 @@ import pytest
 
 from garboard.documents import MAX_DEPTH, Json, equal, read_yaml
 from garboard.errors import BadDocument
-from tests.documents.vectors import vectors
-from tests.equality import same_value
+from tests.support.documents.vectors import vectors
+from tests.support.equality import same_value
 
 
 @pytest.mark.parametrize("vector", vectors("yaml-read"), ids=lambda each: each["name"])

@@ -1,88 +1,76 @@
-"""Gates are looked at quickly at first, more slowly later, and never beyond their time."""
+"""A gate is one class with a tag: plans print it, journals keep it and runs wait for it, also if a test defines it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import json
+import pkgutil
+from dataclasses import dataclass
+from importlib import import_module
 
 import pytest
 
 from garboard.documents import Json
-from garboard.engine import Clock, Evidence, GateFailed, GateWatcher, wait_until_open
-
-
-@dataclass
-class FakeTime:
-    """A clock that only moves when somebody sleeps."""
-
-    now_s: float = 0.0
-    slept: list[float] = field(default_factory=list)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now_s += seconds
-
-    @property
-    def clock(self) -> Clock:
-        return Clock(lambda: self.now_s, self.sleep)
+from garboard.engine import AwaitGate, Evidence, Executor, Gate, GateFailed, Plan, PlanCodec, Probe, Step, Tagged
+from garboard.engine.show import plan_as_json, plan_as_text
+from garboard.node.interpreters import ProbingWaiter, interpreters_over
+from garboard.node.runs import plan_codec
+from garboard.phases import gates
+from garboard.retry import Clock
+from tests.support.engine.actions import MemoryFiles
+from tests.support.node.edges import EveryEdge
 
 
 @dataclass(frozen=True)
-class Door:
-    name: str = "an open door"
-    timeout_s: float = 4.0
+class TideIsIn(Gate):
+    """A gate that none of our packages knows."""
+
+    harbour: str
+    timeout_s: float = 5.0
+
+    @property
+    def name(self) -> str:
+        return f"the tide in {self.harbour}"
 
     def describe(self) -> dict[str, Json]:
-        return {}
+        return {"harbour": self.harbour}
+
+    def probe(self, view: dict[str, list[str | None]], /) -> Probe:
+        return lambda: view[self.harbour].pop(0)
+
+    def evidence(self, view: object, /) -> Evidence:
+        return Evidence(("the moon is down",), "look at the sea")
 
 
-def opens_at(moment_s: float, time: FakeTime) -> Callable[[], str | None]:
-    return lambda: None if time.now_s >= moment_s else f"closed at {time.now_s:.2f} s"
+PLAN = Plan((Step(AwaitGate(gate=TideIsIn("Cuxhaven")), "ships", "wait", "n"),))
 
 
-def test_an_open_gate_costs_no_time() -> None:
-    time = FakeTime()
-    assert wait_until_open(opens_at(0, time), timeout_s=0, clock=time.clock) is None
-    assert time.slept == []
+def test_gate_from_anywhere_is_printed_and_kept() -> None:
+    assert "wait for the tide in Cuxhaven (at most 5 s)" in plan_as_text(PLAN)
+    assert '"harbour": "Cuxhaven"' in json.dumps(plan_as_json(PLAN))
+    codec = PlanCodec((Tagged("tide-is-in", TideIsIn),))
+    assert codec.decode(json.loads(json.dumps(codec.encode(PLAN)))) == PLAN
 
 
-def test_a_gate_that_opens_soon_is_noticed_soon() -> None:
-    time = FakeTime()
-    assert wait_until_open(opens_at(0.3, time), timeout_s=60, clock=time.clock) is None
-    assert time.now_s < 0.45
+def test_every_gate_of_the_phases_can_be_kept_in_a_journal() -> None:
+    modules = [import_module(each.name) for each in pkgutil.iter_modules(gates.__path__, f"{gates.__name__}.")]
+    found = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Gate) and value is not Gate
+    }
+    assert gates.EtcdHealthy in found
+    assert found <= set(plan_codec()._tags)
 
 
-def test_looks_come_more_slowly_but_never_rarer_than_six_times_a_second() -> None:
-    time = FakeTime()
-    wait_until_open(opens_at(30, time), timeout_s=60, clock=time.clock)
-    assert time.slept[0] == 0.02
-    assert max(time.slept) == 0.15
-    assert time.now_s <= 30.15
-
-
-def test_the_last_look_is_at_the_deadline() -> None:
-    time = FakeTime()
-    assert wait_until_open(opens_at(99, time), timeout_s=4, clock=time.clock) == "closed at 4.00 s"
-    assert time.now_s == pytest.approx(4)
-
-
-def test_failure_carries_what_was_seen_the_evidence_and_the_next_command() -> None:
-    time = FakeTime()
-    evidence = Evidence(("the lock is rusty", "it says:\n  | creak"), "oil --lock")
-    watcher = GateWatcher(lambda gate: opens_at(99, time), lambda gate: evidence, time.clock)
-    with pytest.raises(GateFailed) as failed:
-        watcher.wait(Door())
-    assert failed.value.message == (
-        "waited 4 s in vain for an open door: closed at 4.00 s\n  the lock is rusty\n  it says:\n    | creak"
-    )
-    assert failed.value.hint == "oil --lock"
-
-
-def test_no_evidence_is_gathered_for_a_gate_that_opens() -> None:
-    time = FakeTime()
-    asked: list[object] = []
-
-    def gather(gate: object) -> Evidence:
-        asked.append(gate)
-        return Evidence()
-
-    GateWatcher(lambda gate: opens_at(1, time), gather, time.clock).wait(Door())
-    assert asked == []
+@pytest.mark.parametrize("tides", [["low", "low", None], ["low"] * 3])
+def test_gate_from_anywhere_is_waited_for(tides: list[str | None]) -> None:
+    elapsed_s = [0.0]
+    clock = Clock(lambda: elapsed_s[0], lambda _seconds: elapsed_s.__setitem__(0, elapsed_s[0] + 2.5))
+    view: EveryEdge = type("View", (EveryEdge,), {"__getitem__": lambda _self, _name: tides})()
+    executor = Executor(interpreters_over(files=MemoryFiles(), waiter=ProbingWaiter(view, clock)))
+    if None in tides:
+        executor.execute(PLAN)
+        assert tides == []
+    else:
+        with pytest.raises(GateFailed, match="in vain for the tide in Cuxhaven: low\n  the moon is down") as caught:
+            executor.execute(PLAN)
+        assert caught.value.hint == "look at the sea"

@@ -1,5 +1,5 @@
 from garboard.engine import MakeFolder, Note, Plan, Step, WriteFile, paths_written
-from tests.engine.actions import issue
+from tests.support.engine.actions import issue
 
 
 def test_paths_written_are_those_of_files_and_of_what_is_issued() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
-from tests.etcd.cluster import EtcdCluster, etcd_cluster
-from tests.rpc.certificates import Certificates, make_certificates
+from tests.support.etcd.cluster import EtcdCluster, etcd_cluster
+from tools.harness.certificates import Certificates, make_certificates
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,26 @@
 import json
 import socket
 import subprocess
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
-from garboard.etcd import EtcdAccess, EtcdClient, EtcdUnreachable, await_quorum, initial_cluster, look_at
+from garboard.etcd import (
+    EtcdAccess,
+    EtcdClient,
+    EtcdRefused,
+    EtcdUnreachable,
+    await_quorum,
+    check_health,
+    initial_cluster,
+)
 from garboard.etcd.values import Member
 from garboard.lab.binaries import Binaries
-from tests.etcd.cluster import EtcdCluster
+from tests.support.etcd.cluster import EtcdCluster
+from tools.harness.ports import free_ports
+
+MakeCluster = Callable[..., AbstractContextManager[EtcdCluster]]
 
 
 @pytest.mark.real
@@ -29,6 +42,35 @@ def test_members_and_status_are_those_that_etcdctl_shows(three: EtcdCluster, bin
     assert {status.member_id for status in statuses.values()} == {number for number, _ in expected}
     assert len({status.leader for status in statuses.values()}) == 1
     assert all(status.raft_index > 0 and status.db_bytes > 0 and not status.errors for status in statuses.values())
+
+
+def without_gateway() -> tuple[str, ...]:
+    return ("--enable-grpc-gateway=false",)
+
+
+def with_http_elsewhere() -> tuple[str, ...]:
+    """The client port then serves gRPC alone."""
+    return (f"--listen-client-http-urls=https://127.0.0.1:{free_ports(1)[0]}",)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("flags", [without_gateway, with_http_elsewhere])
+def test_members_are_changed_where_the_client_port_has_no_json(
+    make_cluster: MakeCluster, flags: Callable[[], tuple[str, ...]]
+) -> None:
+    with make_cluster("a", flags=flags()) as cluster:
+        client, learner = cluster.client("a"), cluster.prepare("b")
+        added, members = client.add_learner(learner.peer_url)
+        assert {each.peer_urls[0] for each in members} == {each.peer_url for each in cluster.members.values()}
+        assert (added.is_learner, added.has_started) == (True, False)
+        status = client.status(client.endpoints[0])
+        assert status.leader == status.member_id
+        with pytest.raises(EtcdRefused, match="in sync with leader"):
+            client.promote(added.id)
+        client.remove(added.id)
+        assert [member.name for member in client.sync()] == ["a"]
+        with pytest.raises(EtcdRefused, match="member not found"):
+            client.remove(added.id)
 
 
 @pytest.mark.real
@@ -108,4 +150,4 @@ def test_member_without_a_name_goes_by_its_id_in_the_initial_cluster() -> None:
 
 
 def test_nobody_looked_at_is_no_majority() -> None:
-    assert not look_at(EtcdClient((), EtcdAccess()), ()).has_quorum
+    assert not check_health(EtcdClient((), EtcdAccess()), ()).has_quorum

@@ -81,3 +81,61 @@ def test_the_end_of_a_service_s_log_is_shown_where_there_is_a_journal(folder: Pa
     install(folder, "first\nsecond\nthird", "journalctl")
     assert manager.log("kubelet", 2) == ["second", "third"]
     assert manager.state("nobody") == "unknown"
+
+
+def test_timer_is_enabled_with_its_newest_files_and_disabled_if_it_is_there(folder: Path) -> None:
+    log = install(folder, "active", "systemctl")
+    manager = service_manager()
+    assert manager is not None
+    manager.enable_timer("garboard-revert")
+    assert manager.is_timer_enabled("garboard-revert")
+    manager.disable_timer("garboard-revert")
+    manager.forget_timer("garboard-revert")
+    assert log.read_text().splitlines() == [
+        "systemctl daemon-reload",
+        "systemctl enable garboard-revert.timer",
+        "systemctl restart garboard-revert.timer",
+        "systemctl is-enabled garboard-revert.timer",
+        "systemctl status garboard-revert.timer",
+        "systemctl disable --now garboard-revert.timer",
+        "systemctl daemon-reload",
+    ]
+    (folder / "systemctl").write_text("#!/bin/sh\necho Unit garboard-x.timer could not be found. >&2; exit 4\n")
+    manager.disable_timer("garboard-x")
+    assert not manager.is_timer_enabled("garboard-x")
+
+
+def test_service_is_enabled_with_its_newest_unit_file_and_disabled_if_it_is_there(folder: Path) -> None:
+    log = install(folder, "active", "systemctl")
+    manager = service_manager()
+    assert manager is not None
+    manager.enable_service("konnectivity-agent")
+    assert manager.is_service_enabled("konnectivity-agent")
+    manager.disable_service("konnectivity-agent")
+    manager.forget_service("konnectivity-agent")
+    assert [line for line in log.read_text().splitlines() if "able" in line or "restart" in line] == [
+        "systemctl enable konnectivity-agent.service",
+        "systemctl restart konnectivity-agent.service",
+        "systemctl is-enabled konnectivity-agent.service",
+        "systemctl disable --now konnectivity-agent.service",
+    ]
+
+
+def test_service_manager_without_unit_files_says_so(folder: Path) -> None:
+    install(folder, "started", "rc-service", "rc-update")
+    manager = service_manager()
+    assert manager is not None
+    assert not manager.reads_unit_files
+    assert not manager.is_service_enabled("konnectivity-agent")
+    with pytest.raises(GarboardError, match="OpenRC reads no unit files") as caught:
+        manager.enable_service("konnectivity-agent")
+    assert caught.value.error_class == "no-unit-files"
+
+
+def test_service_manager_without_timers_says_so(folder: Path) -> None:
+    install(folder, "started", "rc-service", "rc-update")
+    manager = service_manager()
+    assert manager is not None
+    assert not manager.is_timer_enabled("garboard-revert")
+    with pytest.raises(GarboardError, match="OpenRC has no timers"):
+        manager.enable_timer("garboard-revert")

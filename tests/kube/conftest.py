@@ -1,38 +1,21 @@
-"""A fake API server, and a kubeconfig that leads to it."""
+"""A fake API server, and a kubeconfig and a client that lead to it; and real ones of every supported minor."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from garboard.kube import KubeClient, read_access
-from garboard.pki.kubeconfig import ClientCertificate, Kubeconfig
-from tests.kube.api_server import FakeApi, serving
-from tests.rpc.certificates import Certificates, make_certificates
+from garboard.kube import Access
+from garboard.lab.binaries import Binaries
+from garboard.model import SUPPORTED_VERSIONS
+from tests.support.kube.fixtures import api, certificates, client, kubeconfig
+from tests.support.kube.real_server import real_api_server
+
+__all__ = ["access", "api", "certificates", "client", "kubeconfig"]
 
 
-@pytest.fixture(scope="session")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make_certificates(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture
-def api(certificates: Certificates) -> Iterator[FakeApi]:
-    with serving(FakeApi(), certificates) as running:
+@pytest.fixture(scope="module", params=SUPPORTED_VERSIONS, ids=str)
+def access(
+    request: pytest.FixtureRequest, binaries: Binaries, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Access]:
+    with real_api_server(binaries, str(request.param), tmp_path_factory.mktemp("server")) as running:
         yield running
-
-
-@pytest.fixture
-def kubeconfig(api: FakeApi, certificates: Certificates) -> Kubeconfig:
-    return Kubeconfig(
-        cluster_name="kubernetes",
-        server=f"https://127.0.0.1:{api.port}",
-        user_name="admin",
-        ca=certificates.ca.read_bytes(),
-        credential=ClientCertificate(certificates.client.read_bytes(), certificates.client_key.read_bytes()),
-    )
-
-
-@pytest.fixture
-def client(kubeconfig: Kubeconfig) -> Iterator[KubeClient]:
-    with KubeClient(read_access(kubeconfig.to_bytes(), "admin.conf", lambda _path: None)) as opened:
-        yield opened

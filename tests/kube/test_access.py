@@ -6,10 +6,10 @@ import pytest
 
 from garboard.documents import Json, write_yaml
 from garboard.errors import BadDocument
-from garboard.kube import KubeClient, read_access
+from garboard.kube import KubeClient, in_cluster_access, read_access
 from garboard.pki.kubeconfig import Kubeconfig
-from tests.kube.api_server import FakeApi
-from tests.rpc.certificates import Certificates
+from tests.support.kube.api_server import FakeApi
+from tools.harness.certificates import Certificates
 
 
 def with_files(server: str, certificates: Certificates) -> bytes:
@@ -64,3 +64,14 @@ def test_secrets_are_not_shown(kubeconfig: Kubeconfig) -> None:
     assert access.credential
     assert "PRIVATE" not in repr(access)
     assert "credential" not in repr(access)
+
+
+def test_pod_gets_to_its_api_server_by_its_service_account() -> None:
+    files = {
+        "/var/run/secrets/kubernetes.io/serviceaccount/token": b"t0ken\n",
+        "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt": b"pem",
+    }
+    found = in_cluster_access({"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}, files.get)
+    assert (found.server, found.host, found.token, found.ca) == ("https://[fd00::1]:443", "fd00::1", "t0ken", b"pem")
+    with pytest.raises(BadDocument, match="no pod"):
+        in_cluster_access({}, files.get)

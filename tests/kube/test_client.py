@@ -1,89 +1,43 @@
-"""Objects read and put through real TLS on loopback."""
+"""Objects read, listed and written through real TLS on loopback."""
 
 import dataclasses
+import json
 import socket
-from typing import Any
 
 import pytest
 
-from garboard.documents import Json
-from garboard.engine import PutObject
 from garboard.errors import ClusterUnreachable
-from garboard.kube import Forbidden, KubeClient, ObjectConflict, ObjectInvalid, RequestRefused, read_access
+from garboard.kube import (
+    KubeClient,
+    ObjectConflict,
+    ObjectExists,
+    ObjectMissing,
+    ObjectRef,
+    PatchFormat,
+    RequestRefused,
+    read_access,
+)
 from garboard.pki.kubeconfig import Kubeconfig
-from tests.kube.api_server import FakeApi
+from tests.support.kube.api_server import FakeApi
 
 MAPS = "/api/v1/namespaces/kube-system/configmaps"
-SERVICES = "/api/v1/namespaces/kube-system/services"
+REF = ObjectRef("ConfigMap", "kube-system", "x")
+WIDGETS = "/apis/fleet.example/v1/namespaces/here/widgets"
+WIDGET = ObjectRef("Widget", "here", "w", "fleet.example/v1")
+KINDS = {
+    "kind": "APIResourceList",
+    "resources": [
+        {"name": "widgets", "kind": "Widget", "namespaced": True},
+        {"name": "widgets/status", "kind": "Widget", "namespaced": True},
+        {"name": "fleets", "kind": "Fleet", "namespaced": False},
+    ],
+}
 
 
-def put(kind: str = "ConfigMap", *, keeps_other_data: bool = False, **more: Json) -> PutObject:
-    content: dict[str, Any] = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, **more}
-    return PutObject(
-        api_version="v1",
-        kind=kind,
-        name="x",
-        namespace="kube-system",
-        content=content,
-        keeps_other_data=keeps_other_data,
-    )
-
-
-def test_new_object_is_created_by_the_user_of_the_kubeconfig(api: FakeApi, client: KubeClient) -> None:
-    client.put(put(data={"a": "1"}))
-    assert api.objects[f"{MAPS}/x"]["data"] == {"a": "1"}
-    assert api.asked == [("POST", MAPS)]
-    assert api.users == ["client"]
-
-
-def test_existing_object_is_replaced_without_being_read(api: FakeApi, client: KubeClient) -> None:
-    api.objects[f"{MAPS}/x"] = {"data": {"b": "2"}}
-    client.put(put(data={"a": "1"}))
-    assert api.objects[f"{MAPS}/x"]["data"] == {"a": "1"}
-    assert api.asked == [("POST", MAPS), ("PUT", f"{MAPS}/x")]
-
-
-def test_other_keys_are_kept_where_they_shall_be(api: FakeApi, client: KubeClient) -> None:
-    api.objects[f"{MAPS}/x"] = {"metadata": {"name": "x", "resourceVersion": "7"}, "data": {"a": "0", "b": "2"}}
-    api.refuse("PUT", f"{MAPS}/x", 409, "Conflict", "changed in between")
-    client.put(put(data={"a": "1"}, keeps_other_data=True))
-    assert api.objects[f"{MAPS}/x"]["data"] == {"a": "1", "b": "2"}
-    assert api.objects[f"{MAPS}/x"]["metadata"]["resourceVersion"] == "7"
-
-
-def test_a_conflict_that_does_not_end_is_told(api: FakeApi, client: KubeClient) -> None:
-    api.objects[f"{MAPS}/x"] = {"data": {}}
-    for _ in range(5):
-        api.refuse("PUT", f"{MAPS}/x", 409, "Conflict", "changed in between")
-    with pytest.raises(ObjectConflict, match="update ConfigMap kube-system/x: changed in between"):
-        client.put(put(data={"a": "1"}, keeps_other_data=True))
-
-
-def test_service_whose_address_is_its_own_is_updated(api: FakeApi, client: KubeClient) -> None:
-    api.objects[f"{SERVICES}/x"] = {"spec": {}}
-    api.refuse("POST", SERVICES, 422, "Invalid", "provided IP is already allocated")
-    client.put(put("Service", spec={"clusterIP": "10.96.0.10"}))
-    assert api.objects[f"{SERVICES}/x"]["spec"] == {"clusterIP": "10.96.0.10"}
-
-
-@pytest.mark.parametrize("kind", ["Service", "ConfigMap"])
-def test_what_is_invalid_is_told_in_the_words_of_the_server(api: FakeApi, client: KubeClient, kind: str) -> None:
-    api.refuse("POST", SERVICES if kind == "Service" else MAPS, 422, "Invalid", "spec.x: Required value")
-    with pytest.raises(ObjectInvalid, match=r"cannot create .* spec\.x: Required value"):
-        client.put(put(kind))
-
-
-def test_forbidden_hints_at_another_kubeconfig(api: FakeApi, client: KubeClient) -> None:
-    api.refuse("POST", MAPS, 403, "Forbidden", "User cannot create")
-    with pytest.raises(Forbidden) as caught:
-        client.put(put())
-    assert caught.value.error_class == "forbidden"
-    assert "--kubeconfig" in (caught.value.hint or "")
-
-
-def test_answer_that_is_no_status_is_told_by_its_code(api: FakeApi, client: KubeClient) -> None:
+def test_answer_that_is_no_status_is_told_by_its_code(api: FakeApi, kubeconfig: Kubeconfig) -> None:
     api.refusals["GET", f"{MAPS}/x"] = [(503, b"<html>")]
-    with pytest.raises(RequestRefused, match="HTTP status 503"):
+    access = read_access(kubeconfig.to_bytes(), "admin.conf", lambda _path: None)
+    with KubeClient(access, patience_s=0.0) as client, pytest.raises(RequestRefused, match="HTTP status 503"):
         client.find("ConfigMap", "kube-system", "x")
 
 
@@ -95,11 +49,84 @@ def test_objects_are_found_by_name_and_label(api: FakeApi, client: KubeClient) -
     assert client.labelled("Deployment", "kube-system", "k8s-app=kube-dns") == ({"kind": "Deployment"},)
 
 
+def test_object_that_exists_is_not_created_again(api: FakeApi, client: KubeClient) -> None:
+    client.create(REF, {"metadata": {"name": "x"}})
+    with pytest.raises(ObjectExists, match="cannot create ConfigMap kube-system/x: it already exists"):
+        client.create(REF, {"metadata": {"name": "x"}})
+    assert api.queries == ["fieldManager=kubeadm", "fieldManager=kubeadm"]
+
+
+def test_custom_resource_lives_where_discovery_says(api: FakeApi, client: KubeClient) -> None:
+    api.objects["/apis/fleet.example/v1"] = KINDS
+    client.create(WIDGET, {"metadata": {"name": "w"}}, manager="fleet")
+    assert f"{WIDGETS}/w" in api.objects
+    assert client.find("Widget", "here", "w", api_version="fleet.example/v1") == {"metadata": {"name": "w"}}
+    assert client.find("Fleet", "", "f", api_version="fleet.example/v1") is None
+    assert [path for _, path in api.asked] == [
+        "/apis/fleet.example/v1", WIDGETS, f"{WIDGETS}/w", "/apis/fleet.example/v1/fleets/f"
+    ]  # fmt: skip
+    assert api.queries[1] == "fieldManager=fleet"
+
+
+def test_kind_that_is_installed_later_is_found_then(api: FakeApi, client: KubeClient) -> None:
+    assert client.find("Widget", "here", "w", api_version="fleet.example/v1") is None
+    api.objects["/apis/fleet.example/v1"] = {"resources": []}
+    with pytest.raises(ObjectMissing, match=r"no kind Widget in fleet\.example/v1"):
+        client.require("Widget", "here", "w", api_version="fleet.example/v1")
+    api.objects["/apis/fleet.example/v1"] = KINDS
+    assert client.create(WIDGET, {"metadata": {"name": "w"}})
+
+
+def test_kind_of_the_same_name_in_another_group_is_another_kind(api: FakeApi, client: KubeClient) -> None:
+    api.objects["/apis/serving.example/v1"] = {
+        "resources": [{"name": "services", "kind": "Service", "namespaced": True}]
+    }
+    client.create(ObjectRef("Service", "here", "s", "serving.example/v1"), {"metadata": {"name": "s"}})
+    assert "/apis/serving.example/v1/namespaces/here/services/s" in api.objects
+
+
+def test_status_is_patched_on_its_own(api: FakeApi, client: KubeClient) -> None:
+    api.objects["/apis/fleet.example/v1"] = KINDS
+    api.objects[f"{WIDGETS}/w/status"] = {"status": {}}
+    client.patch(WIDGET, {"status": {"ready": True}}, PatchFormat.MERGE, subresource="status")
+    assert api.objects[f"{WIDGETS}/w/status"] == {"status": {"ready": True}}
+    assert api.content_types[-1] == "application/merge-patch+json"
+
+
+def test_pages_are_joined(api: FakeApi, client: KubeClient) -> None:
+    pages = [page("a", "b", more="token"), page("c")]
+    api.refusals["GET", MAPS] = [(200, each) for each in pages]
+    found = client.list_objects("ConfigMap", "kube-system", labels="a=b", page_size=2)
+    assert [each["name"] for each in found] == ["a", "b", "c"]
+    assert api.queries == ["labelSelector=a%3Db&limit=2", "labelSelector=a%3Db&limit=2&continue=token"]
+
+
+def test_list_whose_pages_are_forgotten_is_read_as_a_whole(api: FakeApi, client: KubeClient) -> None:
+    gone = b'{"kind": "Status", "reason": "Expired", "message": "too old"}'
+    api.refusals["GET", MAPS] = [(200, page("a", more="token")), (410, gone), (200, page("a", "b"))]
+    assert [each["name"] for each in client.selected("ConfigMap", "kube-system", "x=y")] == ["a", "b"]
+    assert api.queries[-1] == "fieldSelector=x%3Dy"
+
+
+def page(*names: str, more: str = "") -> bytes:
+    return json.dumps({"metadata": {"continue": more}, "items": [{"name": name} for name in names]}).encode()
+
+
+def test_only_the_version_that_is_known_is_deleted(api: FakeApi, client: KubeClient) -> None:
+    api.objects[f"{MAPS}/x"] = {"metadata": {"resourceVersion": "8"}}
+    api.refuse("DELETE", f"{MAPS}/x", 409, "Conflict", "the version is another")
+    with pytest.raises(ObjectConflict, match="cannot delete ConfigMap kube-system/x"):
+        client.delete(REF, resource_version="7")
+    client.delete(REF)
+    client.delete(REF)
+    assert api.objects == {}
+
+
 def test_server_of_another_authority_is_not_trusted(kubeconfig: Kubeconfig, api: FakeApi) -> None:
     system_only = dataclasses.replace(kubeconfig, ca=b"")
     access = read_access(system_only.to_bytes(), "admin.conf", lambda _path: None)
     with KubeClient(access) as client, pytest.raises(ClusterUnreachable, match="not trusted") as caught:
-        client.put(put())
+        client.create(REF, {"metadata": {"name": "x"}})
     assert caught.value.exit_code == 5
     assert api.asked == []
 

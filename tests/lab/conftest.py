@@ -1,69 +1,14 @@
 """Labs for tests: bare nodes for one test, clusters for a module; logs of nodes are kept when a test fails."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from garboard.lab.layout import LabFiles, lab_home
-from tests.lab.node_program import garboard_for_nodes
-
-GARBOARD = str(Path(sys.executable).parent / "garboard")
-ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
-RUN = os.getpid()
-
-
-def garboard(*arguments: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a user does."""
-    ended = subprocess.run(
-        [GARBOARD, *arguments], capture_output=True, text=True, input=stdin, timeout=400, check=False
-    )
-    if check:
-        assert ended.returncode == 0, f"garboard {' '.join(arguments)}\n{ended.stdout}\n{ended.stderr}"
-    return ended
-
-
-@dataclass(frozen=True)
-class LabUnderTest:
-    """A lab by its name, and the commands that tests use on it."""
-
-    name: str
-
-    @property
-    def files(self) -> LabFiles:
-        return LabFiles(lab_home(), self.name)
-
-    def lab(self, command: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        return garboard("lab", command, "--name", self.name, *arguments, check=check)
-
-    def status(self) -> Any:
-        return json.loads(self.lab("status", "-o", "json", check=False).stdout)
-
-    def kubectl(self, *arguments: str, check: bool = True, stdin: str | None = None) -> str:
-        return garboard("lab", "kubectl", "--name", self.name, *arguments, check=check, stdin=stdin).stdout
-
-    def exec(self, node: str, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        return self.lab("exec", node, "--", *command, check=check)
-
-    def keep_logs(self, test: str) -> None:
-        """Copy the logs of the supervisor, the services and the pods to where they can be looked at."""
-        kept = ARTIFACTS / test / self.name
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.mkdir(parents=True)
-        for node in sorted((self.files.folder / "nodes").glob("*")):
-            log = self.files.node(node.name).var / "log"
-            shutil.copytree(log, kept / node.name, symlinks=True, ignore_dangling_symlinks=True)
-        shutil.copy2(self.files.supervisor_log, kept)
-
-
-Bare = Callable[..., LabUnderTest]
+from tests.support.lab.clusters import Bare
+from tools.harness.lab import RUN, LabUnderTest
+from tools.harness.node_program import garboard_for_nodes
+from tools.harness.snapshots import ClusterSnapshots
+from tools.harness.snapshots import cluster_snapshots as kept_clusters
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -102,23 +47,31 @@ def bare(labs_made: list[LabUnderTest]) -> Bare:
     return make
 
 
-def _cluster(name: str, *arguments: str) -> Iterator[LabUnderTest]:
+@pytest.fixture(scope="session")
+def cluster_snapshots(pytestconfig: pytest.Config) -> ClusterSnapshots:
+    """The clusters that are kept between runs; `--fresh` makes each anew."""
+    return kept_clusters(fresh=bool(pytestconfig.getoption("--fresh")))
+
+
+def _cluster(snapshots: ClusterSnapshots, name: str, *arguments: str) -> Iterator[LabUnderTest]:
     lab = LabUnderTest(f"t{RUN}-{name}")
-    lab.lab("up", *arguments)
-    yield lab
-    lab.lab("down")
+    try:
+        snapshots.up(lab, *arguments)
+        yield lab
+    finally:
+        lab.lab("down", check=False)
 
 
 @pytest.fixture(scope="module")
-def one_node() -> Iterator[LabUnderTest]:
-    """A cluster of one node, shared by a module: tests leave it as they found it."""
-    yield from _cluster("one", "--control-planes", "1", "--workers", "0")
+def one_node(cluster_snapshots: ClusterSnapshots) -> Iterator[LabUnderTest]:
+    """A cluster of one node, from a snapshot, shared by a module: tests leave it as they found it."""
+    yield from _cluster(cluster_snapshots, "one", "--control-planes", "1", "--workers", "0")
 
 
 @pytest.fixture(scope="module")
-def ha() -> Iterator[LabUnderTest]:
-    """A cluster of three control planes and a worker, shared by a module: tests leave it as they found it."""
-    yield from _cluster("ha")
+def ha(cluster_snapshots: ClusterSnapshots) -> Iterator[LabUnderTest]:
+    """Three control planes and a worker, from a snapshot, shared by a module: tests leave them as they found them."""
+    yield from _cluster(cluster_snapshots, "ha")
 
 
 @pytest.fixture(scope="session")

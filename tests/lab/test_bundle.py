@@ -6,12 +6,13 @@ import sys
 import zipfile
 from pathlib import Path
 
+from garboard.host import Machine
 from garboard.lab.bundle import site_files, write_zipapp
 
 
 def test_one_file_runs_without_anything_else(tmp_path: Path) -> None:
     file = tmp_path / "garboard.pyz"
-    write_zipapp(file)
+    write_zipapp(file, Machine())
     python = Path(sys.executable).resolve()
     environment = {"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     for _ in range(2):  # unpacked, then used again

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from garboard.lab.cgroups import Hierarchy, LabGroups, parse_hierarchies, remove_tree
+from garboard.host import Machine
+from garboard.lab.cgroups import Hierarchy, LabGroups, parse_hierarchies
 
 V1 = r"""
 22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -37,7 +38,9 @@ def groups(tmp_path: Path) -> LabGroups:
         (tmp_path / name).mkdir()
     (tmp_path / "cpuset/cpuset.cpus").write_text("0-1")
     return LabGroups(
-        (Hierarchy(tmp_path / "memory", "cgroup", "memory"), Hierarchy(tmp_path / "cpuset", "cgroup", "cpuset")), "lab"
+        Machine(),
+        (Hierarchy(tmp_path / "memory", "cgroup", "memory"), Hierarchy(tmp_path / "cpuset", "cgroup", "cpuset")),
+        "lab",
     )
 
 
@@ -51,7 +54,7 @@ def test_a_node_has_a_group_with_a_leaf_in_every_hierarchy(groups: LabGroups, tm
 
 
 def test_removing_a_lab_leaves_other_labs_alone(groups: LabGroups, tmp_path: Path) -> None:
-    other = LabGroups(groups.hierarchies, "other")
+    other = LabGroups(groups.files, groups.hierarchies, "other")
     groups.make("cp1")
     other.make("cp1")
     assert groups.remove() == []
@@ -64,9 +67,10 @@ def test_what_is_in_use_is_reported_and_stays(tmp_path: Path) -> None:
     busy = tmp_path / "group/pods/pod"
     busy.mkdir(parents=True)
     (busy / "in-use").write_text("")
-    assert remove_tree(tmp_path / "group") == [busy]
+    groups = LabGroups(Machine(), (), "lab")
+    assert groups.remove_below(tmp_path / "group") == [busy]
     (busy / "in-use").unlink()
-    assert remove_tree(tmp_path / "group") == []
+    assert groups.remove_below(tmp_path / "group") == []
     assert not (tmp_path / "group").exists()
 
 
@@ -77,3 +81,22 @@ def test_the_memory_of_a_lab_is_its_working_set(groups: LabGroups) -> None:
     (group / "memory.usage_in_bytes").write_text("1000\n")
     (group / "memory.stat").write_text("inactive_file 1\ntotal_inactive_file 300\n")
     assert groups.memory_bytes() == 700
+
+
+def test_a_process_is_admitted_to_every_group_and_listed_there(groups: LabGroups) -> None:
+    groups.make("cp1")
+    groups.admit("cp1", 4711)
+    entry = groups.entry_files("cp1")[0]
+    assert groups.members(entry.parent) == [4711]
+    entry.write_text("0\n4712\n")  # as the kernel shows a process of another namespace
+    assert groups.members(entry.parent) == [4712]
+    assert groups.members(entry.parent / "gone") == []
+
+
+def test_a_new_cpuset_of_cgroup_v1_gets_the_processors_of_its_parent(groups: LabGroups, tmp_path: Path) -> None:
+    node = tmp_path / "cpuset/garboard-lab"
+    node.mkdir()
+    for name in ("cpuset.sched_load_balance", "cpuset.cpus"):  # as the kernel fills a new group
+        (node / name).write_text("")
+    groups.make("cp1")
+    assert (node / "cpuset.cpus").read_text() == "0-1"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from garboard.model import SUPPORTED_VERSIONS
-from tests.lab.conftest import RUN, LabUnderTest
-from tests.lab.smoke import smoke
-from tests.lab.test_cluster import objects
+from tests.support.lab.clusters import objects
+from tests.support.lab.smoke import smoke
+from tools.harness.lab import RUN, LabUnderTest
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900), pytest.mark.sampled(2, by="cluster")]
 
 
 @pytest.fixture(scope="module", params=SUPPORTED_VERSIONS, ids=str)

@@ -4,21 +4,24 @@ import json
 import tarfile
 from pathlib import Path
 
-from garboard.lab.images import Image, write_archive
-from garboard.lab.imageset import copy_store, shared_libraries
+from garboard.host import Machine
+from garboard.lab.images import ImageDefinition, write_archive
+from garboard.lab.imageset import shared_libraries
 
 
-def archive(image: Image) -> bytes:
+def archive(image: ImageDefinition) -> bytes:
     into = io.BytesIO()
-    write_archive(image, into, architecture="amd64")
+    write_archive(image, into, Machine(), architecture="amd64")
     return into.getvalue()
 
 
-def example(tmp_path: Path) -> Image:
+def example(tmp_path: Path) -> ImageDefinition:
     program = tmp_path / "program"
     program.write_bytes(b"\x7fELF")
     program.chmod(0o755)
-    return Image("example.com/tool:v1", {"/usr/bin/tool": program}, ("/usr/bin/tool",), {"/bin": "usr/bin"}, ("tmp",))
+    return ImageDefinition(
+        "example.com/tool:v1", {"/usr/bin/tool": program}, ("/usr/bin/tool",), {"/bin": "usr/bin"}, ("tmp",)
+    )
 
 
 def test_an_archive_names_its_config_and_layer_by_their_digests(tmp_path: Path) -> None:
@@ -57,16 +60,3 @@ def test_libraries_are_read_from_what_ldd_prints() -> None:
         Path("/lib/x86_64-linux-gnu/libnftables.so.1"),
         Path("/lib64/ld-linux-x86-64.so.2"),
     ]
-
-
-def test_a_copied_store_shares_files_but_not_databases_and_keeps_links(tmp_path: Path) -> None:
-    source, target = tmp_path / "source", tmp_path / "target"
-    (source / "snapshots/1/fs/usr/bin").mkdir(parents=True)
-    (source / "snapshots/1/fs/bin").symlink_to("usr/bin")
-    (source / "snapshots/1/fs/usr/bin/tool").write_text("program")
-    (source / "metadata.db").write_text("rows")
-    copy_store(source, target)
-    assert (target / "snapshots/1/fs/bin").readlink() == Path("usr/bin")
-    assert (target / "snapshots/1/fs/usr/bin/tool").samefile(source / "snapshots/1/fs/usr/bin/tool")
-    assert not (target / "metadata.db").samefile(source / "metadata.db")
-    assert (target / "metadata.db").read_text() == "rows"

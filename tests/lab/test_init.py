@@ -5,42 +5,15 @@ import time
 import pytest
 
 from garboard.model import SUPPORTED_VERSIONS
-from tests.lab.conftest import Bare, LabUnderTest
-from tests.lab.objects import comparable_objects
-from tests.lab.sampling import peers_seen, start_sampling
+from tests.support.lab.clusters import Bare
+from tests.support.lab.first_node import CONFIG, DOCUMENTS, put_config
+from tests.support.lab.objects import comparable_objects
+from tests.support.lab.sampling import peers_seen, start_sampling
+from tools.harness.lab import LabUnderTest
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
-CONFIG = "/etc/kubeadm.yaml"
 LOCAL, SHARED = "10.89.0.11", "10.89.0.1"
-_DOCUMENTS = """\
-apiVersion: kubeadm.k8s.io/v1beta4
-kind: InitConfiguration
-localAPIEndpoint: {advertiseAddress: 10.89.0.11}
-nodeRegistration: {ignorePreflightErrors: [SystemVerification, NumCPU, Mem]}
-bootstrapTokens: [{token: abcdef.0123456789abcdef, ttl: 24h0m0s}]
----
-apiVersion: kubeadm.k8s.io/v1beta4
-kind: ClusterConfiguration
-kubernetesVersion: VERSION
-controlPlaneEndpoint: control-plane.lab:6443
-networking: {podSubnet: 10.244.0.0/16}
----
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cgroupDriver: cgroupfs
-failCgroupV1: false
-failSwapOn: false
-evictionHard: {nodefs.available: "0%", imagefs.available: "0%"}
----
-apiVersion: kubeproxy.config.k8s.io/v1alpha1
-kind: KubeProxyConfiguration
-conntrack: {maxPerCore: 0, min: 0}
-"""
-
-
-def put(lab: LabUnderTest, text: str, node: str = "cp1", path: str = CONFIG) -> None:
-    lab.exec(node, "sh", "-c", f"cat >{path} <<'EOF'\n{text}EOF\n")
 
 
 def wait_ready(lab: LabUnderTest, node: str = "cp1") -> None:
@@ -61,15 +34,16 @@ def settled_objects(lab: LabUnderTest) -> object:
     return before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", [str(each) for each in SUPPORTED_VERSIONS])
 def test_live_objects_equal_those_of_a_cluster_by_kubeadm(bare: Bare, version: str) -> None:
     lab = bare(version=version)
-    put(lab, _DOCUMENTS.replace("VERSION", version))
+    put_config(lab, DOCUMENTS.replace("VERSION", version))
     lab.exec("cp1", "kubeadm", "init", "--config", CONFIG, "--upload-certs")
     theirs = settled_objects(lab)
     lab.lab("down")
     lab = bare(version=version)
-    put(lab, _DOCUMENTS.replace("VERSION", version))
+    put_config(lab, DOCUMENTS.replace("VERSION", version))
     said = lab.exec("cp1", "garboard", "init", "--config", CONFIG, "--upload-certs")
     assert "garboard join control-plane.lab:6443 --token abcdef.0123456789abcdef" in said.stdout
     assert settled_objects(lab) == theirs
@@ -79,7 +53,9 @@ def test_live_objects_equal_those_of_a_cluster_by_kubeadm(bare: Bare, version: s
 def test_kubelet_talks_only_to_the_api_server_beside_it_unless_told_otherwise(bare: Bare, gate: str) -> None:
     lab = bare()
     gates = f"featureGates: {{ControlPlaneKubeletLocalMode: {gate}}}\n" if gate else ""
-    put(lab, _DOCUMENTS.replace("VERSION", "v1.37.1").replace("controlPlaneEndpoint", f"{gates}controlPlaneEndpoint"))
+    put_config(
+        lab, DOCUMENTS.replace("VERSION", "v1.37.1").replace("controlPlaneEndpoint", f"{gates}controlPlaneEndpoint")
+    )
     start_sampling(lab, "cp1")
     lab.exec("cp1", "garboard", "init", "--config", CONFIG)
     wait_ready(lab)

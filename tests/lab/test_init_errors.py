@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lab.conftest import RUN, LabUnderTest
-from tests.lab.node_tree import node_tree, unexplained
-from tests.lab.test_init import _DOCUMENTS, CONFIG, put
+from tests.support.lab import first_node
+from tests.support.lab.first_node import CONFIG, put_config
+from tests.support.lab.node_tree import node_tree, unexplained
+from tools.harness.lab import RUN, LabUnderTest
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
-DOCUMENTS = _DOCUMENTS.replace("VERSION", "v1.37.1")
+DOCUMENTS = first_node.DOCUMENTS.replace("VERSION", "v1.37.1")
 QUICK = "timeouts: {kubeletHealthCheck: 12s, controlPlaneComponentHealthCheck: 40s, kubernetesAPICall: 12s}\n"
 DIAGNOSTICS = "/tmp/why"
 
@@ -34,7 +35,7 @@ def timely(text: str) -> str:
 
 def refused(lab: LabUnderTest, documents: str, *flags: str, status: int) -> str:
     """Run init, which must fail and leave nothing; return what it said."""
-    put(lab, documents)
+    put_config(lab, documents)
     before = node_tree(lab, "cp1")
     ended = lab.exec("cp1", "garboard", "init", "--config", CONFIG, *flags, check=False)
     assert ended.returncode == status, ended.stderr

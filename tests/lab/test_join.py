@@ -1,21 +1,18 @@
 """Joining clusters that kubeadm began: workers and control planes, beside kubeadm's own, file by file."""
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from garboard.model import SUPPORTED_VERSIONS
-from tests.lab.conftest import RUN
-from tests.lab.joining import CONFIG, Joining, begun_cluster
-from tests.lab.node_tree import node_tree, unexplained
-from tests.lab.test_phases import put
-from tests.lab.test_reset import left_on
+from tests.support.lab.clusters import await_nodes, left_on, node_object
+from tests.support.lab.node_tree import node_tree, unexplained
+from tools.harness.joining import CONFIG, Joining, begun_cluster
+from tools.harness.lab import RUN, put
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
-READY_WITHIN_S = 60
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600), pytest.mark.sampled(2, by="cluster")]
 # What a control-plane node has in files that are no credentials.
 RENDERED = (
     "/etc/kubernetes/manifests/kube-*.yaml", "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env",
@@ -28,23 +25,6 @@ def cluster(request: pytest.FixtureRequest, garboard_in_node: tuple[str, ...]) -
     name = f"t{RUN}-join{request.param.minor}"
     with begun_cluster(name, str(request.param), garboard_in_node, control_planes=4) as made:
         yield made
-
-
-def node_object(cluster: Joining, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(cluster.lab.kubectl("get", "node", name, "-o", "json"))
-    return found
-
-
-def is_ready(cluster: Joining, name: str) -> bool:
-    conditions = node_object(cluster, name)["status"]["conditions"]
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-
-
-def await_ready(cluster: Joining, *names: str) -> None:
-    give_up_at = time.monotonic() + READY_WITHIN_S
-    while not all(is_ready(cluster, each) for each in names):
-        assert time.monotonic() < give_up_at, cluster.lab.kubectl("get", "nodes")
-        time.sleep(0.5)
 
 
 def as_registered(node: dict[str, Any]) -> dict[str, Any]:
@@ -94,11 +74,11 @@ def test_workers_of_both_are_equal(cluster: Joining) -> None:
     assert cluster.secrets.token not in shown
     cluster.lab.exec("worker1", *cluster.garboard, "join", "--config", CONFIG)
     cluster.lab.exec("worker2", "kubeadm", "join", "--config", CONFIG)
-    await_ready(cluster, "worker1", "worker2")
+    await_nodes(cluster.lab, "worker1", "worker2")
     assert cluster.files("worker1") == cluster.files("worker2")
     rendered = (*RENDERED[1:], "/etc/kubernetes/pki/ca.crt")
     assert cluster.text("worker1", *rendered) == cluster.text("worker2", *rendered)
-    ours, theirs = (as_registered(node_object(cluster, name)) for name in ("worker1", "worker2"))
+    ours, theirs = (as_registered(node_object(cluster.lab, name)) for name in ("worker1", "worker2"))
     assert ours == theirs
 
 
@@ -107,20 +87,20 @@ def test_control_planes_of_both_are_equal_and_the_kubelet_is_local_from_the_firs
         cluster.prepare(node)
     cluster.sample_sockets("cp2")
     cluster.lab.exec("cp2", *cluster.garboard, "join", "--config", CONFIG)
-    await_ready(cluster, "cp2")
+    await_nodes(cluster.lab, "cp2")
     assert cluster.api_servers_of_kubelet("cp2") == {"10.89.0.12"}
     assert cluster.members() == {"cp1": False, "cp2": False}
     cluster.lab.exec("cp3", "kubeadm", "join", "--config", CONFIG)
-    await_ready(cluster, "cp3")
+    await_nodes(cluster.lab, "cp3")
     assert cluster.members() == {"cp1": False, "cp2": False, "cp3": False}
     assert cluster.files("cp2") == cluster.files("cp3")
     assert cluster.text("cp2", *RENDERED) == cluster.text("cp3", *RENDERED)
     ours, theirs = (cluster.text(node, "/etc/kubernetes/manifests/etcd.yaml").splitlines() for node in ("cp2", "cp3"))
     differing = [(mine, other) for mine, other in zip(ours, theirs, strict=True) if mine != other]
     assert [mine.split("=")[0].strip() for mine, _ in differing] == ["- --initial-cluster"]
-    ours_, theirs_ = (as_registered(node_object(cluster, name)) for name in ("cp2", "cp3"))
+    ours_, theirs_ = (as_registered(node_object(cluster.lab, name)) for name in ("cp2", "cp3"))
     assert ours_ == theirs_
-    assert "garboard-etcd-join" not in cluster.lab.kubectl("get", "leases", "-n", "kube-system")
+    assert "garboard-control-plane" not in cluster.lab.kubectl("get", "leases", "-n", "kube-system")
 
 
 def test_with_the_gate_off_the_kubelet_talks_to_the_shared_endpoint(cluster: Joining) -> None:
@@ -131,7 +111,7 @@ def test_with_the_gate_off_the_kubelet_talks_to_the_shared_endpoint(cluster: Joi
     cluster.prepare("cp4")
     cluster.sample_sockets("cp4")
     cluster.lab.exec("cp4", *cluster.garboard, "join", "--config", CONFIG)
-    await_ready(cluster, "cp4")
+    await_nodes(cluster.lab, "cp4")
     assert "10.89.0.1" in cluster.api_servers_of_kubelet("cp4")
     assert cluster.members()["cp4"] is False
 

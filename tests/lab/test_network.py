@@ -33,3 +33,16 @@ def test_every_node_knows_every_other_and_the_endpoint_by_name() -> None:
     lines = network.hosts_file(LAB).splitlines()
     assert "10.89.0.1 control-plane.lab" in lines
     assert "10.89.0.13 worker1" in lines
+
+
+TABLE = b"""\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:094D 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 2001 1 0000000000000000 100 0
+   1: 0B00590A:094C 0C00590A:A1B2 01 00000000:00000000 00:00000000 00000000     0        0 2002 1 0000000000000000 20 4
+"""
+
+
+def test_who_listens_is_read_from_the_kernel_and_connections_do_not_count() -> None:
+    assert network.listens(TABLE, 2381)
+    assert not network.listens(TABLE, 2380)
+    assert not network.listens(TABLE.splitlines()[0], 2381)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.lab.conftest import Bare, LabUnderTest
+from tests.support.lab.clusters import Bare
+from tools.harness.lab import put
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
 
@@ -36,10 +37,6 @@ apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 conntrack: {maxPerCore: 0, min: 0}
 """
-
-
-def put(lab: LabUnderTest, node: str, path: str, text: str) -> None:
-    lab.exec(node, "sh", "-c", f"cat >{path} <<'EOF'\n{text}EOF\n")
 
 
 def test_control_plane_runs_on_our_files_and_kubeadm_goes_on_from_there(

@@ -5,7 +5,7 @@ import pytest
 from garboard.errors import NotReady
 from garboard.host import Machine
 from garboard.host.processes import Finished
-from garboard.lab.preflight import Missing, Preflight, inotify_instances, render_table
+from garboard.lab.preflight import MissingRequirement, Preflight, inotify_instances, render_table
 
 
 class BareMachine(Machine):
@@ -68,7 +68,12 @@ def test_the_kernels_lack_is_said_and_iptables_take_over(tmp_path: Path) -> None
 
 
 def test_the_table_lines_up() -> None:
-    table = render_table([Missing("program ctr", "not on PATH", "apt-get install containerd"), Missing("a", "b", "c")])
+    table = render_table(
+        [
+            MissingRequirement("program ctr", "not on PATH", "apt-get install containerd"),
+            MissingRequirement("a", "b", "c"),
+        ]
+    )
     assert table.splitlines() == [
         "  needed       found        how to get it",
         "  program ctr  not on PATH  apt-get install containerd",

@@ -8,20 +8,27 @@ from typing import Any
 
 import pytest
 
-from benchmarks.reliability.trees import Tree
 from garboard.lab.kubeadm import PATCHES
 from garboard.model import DEFAULT_VERSION
-from garboard.phases.patch_record import ANNOTATION, PatchSetContent
-from tests.lab.conftest import RUN, LabUnderTest
-from tests.lab.joining import CONFIG, Joining, begun_cluster
-from tests.lab.killing import KillPoint
-from tests.lab.node_tree import Plan, differing, filled, journaled, named, node_tree, unexplained
-from tests.lab.test_phases import put
-from tests.lab.test_reset import await_ready as await_api
+from garboard.phases.node.records import ANNOTATION, PatchSetContent
+from tests.support.lab.clusters import await_api
+from tests.support.lab.node_tree import Plan, differing, filled, journaled, named, node_tree, unexplained
+from tools.harness.joining import CONFIG, Joining, begun_cluster
+from tools.harness.killing import KillPoint
+from tools.harness.lab import RUN, LabUnderTest, put
+from tools.harness.trees import Tree
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 _INIT = ("init", "--config", CONFIG, "--upload-certs", "--skip-token-print")
 _JOIN = ("join", "--config", CONFIG)
+# What stands in the way of an init on a node that lives.
+_LIVING = (
+    "DirAvailable--var-lib-etcd",
+    *(f"Port-{port}" for port in (2379, 2380, 6443, 10250, 10257, 10259)),
+    *(f"FileAvailable--etc-kubernetes-manifests-{each}.yaml" for each in (
+        "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"
+    )),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,15 @@ class Shown:
     plan: Plan
 
 
+def dry_run(lab: LabUnderTest, garboard: tuple[str, ...], node: str, *words: str) -> Plan:
+    plan: Plan = json.loads(lab.exec(node, *garboard, *words, "--dry-run", "-o", "json").stdout)
+    return plan
+
+
 def show(lab: LabUnderTest, garboard: tuple[str, ...], node: str, *words: str) -> Shown:
     """Ask for the plan, which changes nothing."""
     before = node_tree(lab, node)
-    plan = json.loads(lab.exec(node, *garboard, *words, "--dry-run", "-o", "json").stdout)
+    plan = dry_run(lab, garboard, node, *words)
     assert differing(before, node_tree(lab, node)) == []
     return Shown(before, plan)
 
@@ -73,7 +85,7 @@ def cluster(garboard_in_node: tuple[str, ...], shown_init: list[Shown]) -> Itera
 
 def test_init_does_what_its_plan_says_and_nothing_else(cluster: Joining, shown_init: list[Shown]) -> None:
     assert_honest(cluster.lab, "cp1", shown_init[0])
-    again = json.loads(cluster.lab.exec("cp1", *cluster.garboard, *_INIT, "--dry-run", "-o", "json").stdout)
+    again = dry_run(cluster.lab, cluster.garboard, "cp1", *_INIT)
     assert {"issue", "write-file"} <= kinds(shown_init[0].plan)
     assert not kinds(again) & {"issue", "write-file", "make-folder"}
     assert "[Port-6443]" in " ".join(note["text"] for note in again["notes"])
@@ -81,6 +93,49 @@ def test_init_does_what_its_plan_says_and_nothing_else(cluster: Joining, shown_i
 
 def kinds(plan: Plan) -> set[str]:
     return {step["action"]["type"] for step in plan["steps"]}
+
+
+def at_work(lab: LabUnderTest, node: str) -> set[str]:
+    """Return the pods of a node by the ids of their sandboxes, and the state of its kubelet."""
+    pods = lab.exec(node, "crictl", "-r", "unix:///run/containerd/containerd.sock", "pods", "-q").stdout
+    return {*pods.split(), lab.exec(node, "systemctl", "is-active", "kubelet", check=False).stdout}
+
+
+def test_killed_phase_on_a_node_at_work_is_taken_back_and_its_pods_stay(cluster: Joining) -> None:
+    lab, phase = cluster.lab, ("init", "phase", "kubelet-start", "--config", CONFIG)
+    config = lab.exec("cp1", "cat", "/var/lib/kubelet/config.yaml").stdout
+    patch = f"{PATCHES}/kubeletconfiguration0+merge.yaml"
+    put(lab, "cp1", patch, "maxPods: 77\n")
+    plan, before = dry_run(lab, cluster.garboard, "cp1", *phase), at_work(lab, "cp1")
+    assert {"stop-service", "write-file", "start-service"} <= kinds(plan)
+    last = KillPoint("end", len(plan["steps"]) - 1)
+    assert lab.exec("cp1", *last.of(cluster.garboard), *phase, check=False).returncode != 0
+    planned = lab.exec("cp1", *cluster.garboard, "undo", "--dry-run").stdout
+    assert "sandboxes" not in planned
+    assert "unmount" not in planned
+    lab.exec("cp1", *cluster.garboard, "undo")
+    lab.exec("cp1", "rm", patch)
+    assert "active\n" in before
+    assert at_work(lab, "cp1") >= before
+    assert lab.exec("cp1", "cat", "/var/lib/kubelet/config.yaml").stdout == config
+    assert lab.kubectl("get", "nodes", "-o", "name") == "node/cp1\n"
+
+
+def test_init_again_is_taken_back_with_the_objects_that_it_has_overwritten(cluster: Joining) -> None:
+    lab, again = cluster.lab, (*_INIT, "--ignore-preflight-errors", ",".join(_LIVING))
+    stored = ("get", "configmap", "kubeadm-config", "-n", "kube-system", "-o", "jsonpath={.data.ClusterConfiguration}")
+    mine = f"{lab.kubectl(*stored)}# mine\n"
+    edit = json.dumps({"data": {"ClusterConfiguration": mine}})
+    lab.kubectl("patch", "configmap", "kubeadm-config", "-n", "kube-system", "-p", edit)
+    before = at_work(lab, "cp1")
+    plan = dry_run(lab, cluster.garboard, "cp1", *again)
+    names = [step["action"].get("name") for step in plan["steps"]]
+    killed = KillPoint("end", names.index("kubeadm-config") + 1)
+    ended = lab.exec("cp1", *killed.of(cluster.garboard), *again, check=False)
+    assert lab.kubectl(*stored) == mine.removesuffix("# mine\n"), ended.stderr
+    lab.exec("cp1", *cluster.garboard, "undo")
+    assert lab.kubectl(*stored) == mine
+    assert at_work(lab, "cp1") >= before
 
 
 def test_worker_join_that_was_killed_is_taken_back_and_only_its_node_is_left_to_a_person(cluster: Joining) -> None:
@@ -163,6 +218,9 @@ def test_control_plane_join_does_what_its_plan_says_and_nothing_else(cluster: Jo
 def test_reset_is_the_way_out_of_a_damaged_journal(cluster: Joining) -> None:
     lab = cluster.lab
     lab.exec("worker1", "sh", "-c", "for each in /var/lib/garboard/runs/*-join/journal.jsonl; do echo x >>$each; done")
+    # A closed run is history, whatever its journal looks like.
+    assert "no run is open" in lab.exec("worker1", *cluster.garboard, "status").stdout
+    lab.exec("worker1", "sh", "-c", 'sed -i \'/"type":"closed"/d\' /var/lib/garboard/runs/*-join/journal.jsonl')
     assert "its journal is damaged" in lab.exec("worker1", *cluster.garboard, "status").stdout
     for command in (_JOIN, ("init",)):
         refused = lab.exec("worker1", *cluster.garboard, *command, check=False)

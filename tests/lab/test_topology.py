@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garboard.errors import InvalidValue
+from garboard.errors import BadUsage, InvalidValue
 from garboard.lab.topology import NODE_NETWORK, Bootstrap, Lab, Role, plan_lab
 from garboard.model import DEFAULT_VERSION
 
@@ -64,6 +64,6 @@ def test_a_pod_subnet_without_room_is_refused(subnet: str) -> None:
 
 
 def test_an_unknown_node_names_the_known_ones() -> None:
-    with pytest.raises(InvalidValue, match="no node 'cp9'") as raised:
+    with pytest.raises(BadUsage, match="no node 'cp9'") as raised:
         lab().node("cp9")
     assert raised.value.hint == "its nodes are cp1, cp2, cp3, worker1"

@@ -13,9 +13,10 @@ import pytest
 import yaml
 
 from garboard.lab.binaries import Binaries
-from tests.lab.conftest import RUN, LabUnderTest
-from tests.lab.tunnel_cluster import CONTROL_PLANE, FRONT_PORT, SOCKET, TunnelCluster, tunnel_cluster
-from tests.lab.webimage import pod, write_web_image
+from tests.support.lab.tunnel_cluster import CONTROL_PLANE, FRONT_PORT, SOCKET, TunnelCluster, tunnel_cluster
+from tests.support.lab.webimage import pod, write_web_image
+from tools.harness.lab import RUN, LabUnderTest
+from tools.harness.snapshots import ClusterSnapshots
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
 
@@ -53,6 +54,7 @@ FRONTS = [
     Front("http-uds", 6445, ("--mode=http-connect",)),
     Front("http-tcp", 6446, ("--mode=http-connect",)),
 ]
+one_pair_a_day = pytest.mark.sampled(3, by="api")
 PAIRS = [("ours", "stock"), ("stock", "ours"), ("ours", "ours")]
 
 
@@ -72,8 +74,10 @@ class Tunnelled:
 
 
 @pytest.fixture(scope="module")
-def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TunnelCluster]:
-    with tunnel_cluster(LabUnderTest(f"t{RUN}-tunnel"), binaries) as made:
+def cluster(
+    binaries: Binaries, tmp_path_factory: pytest.TempPathFactory, cluster_snapshots: ClusterSnapshots
+) -> Iterator[TunnelCluster]:
+    with tunnel_cluster(LabUnderTest(f"t{RUN}-tunnel"), binaries, cluster_snapshots) as made:
         archive = tmp_path_factory.mktemp("image") / "web.tar"
         write_web_image(archive)
         made.lab.lab("load", str(archive))
@@ -116,6 +120,7 @@ def api(cluster: TunnelCluster, front: Front, request: pytest.FixtureRequest) ->
     cluster.stop("server")
 
 
+@one_pair_a_day
 def test_exec(api: Tunnelled) -> None:
     before = api.cluster.dials()
     assert api.kubectl("exec", "web", "--", "busybox", "echo", "hello") == b"hello\n"
@@ -123,6 +128,7 @@ def test_exec(api: Tunnelled) -> None:
     assert api.cluster.dials() > before
 
 
+@one_pair_a_day
 def test_logs_are_followed(api: Tunnelled) -> None:
     following = api.cluster.spawn("cp1", *api.command("logs", "-f", "--tail=1", "web"))
     assert following.stdout is not None
@@ -135,6 +141,7 @@ def test_logs_are_followed(api: Tunnelled) -> None:
     assert numbers == list(range(numbers[0], numbers[0] + 10))
 
 
+@one_pair_a_day
 def test_port_forward(api: Tunnelled) -> None:
     ask = "curl -sf -m 2 http://127.0.0.1:18080/ && break"
     forward = 'timeout 8 "$@" >/dev/null 2>&1 &'
@@ -143,6 +150,7 @@ def test_port_forward(api: Tunnelled) -> None:
     assert api.cluster.run("cp1", "sh", "-c", script, "sh", *forwarding, check=False) == b"from web\n"
 
 
+@one_pair_a_day
 def test_webhook(api: Tunnelled) -> None:
     before = api.cluster.dials()
     name = f"hooked-{os.urandom(4).hex()}"
@@ -152,6 +160,7 @@ def test_webhook(api: Tunnelled) -> None:
     assert api.cluster.dials() > before
 
 
+@one_pair_a_day
 def test_aggregated_api(api: Tunnelled) -> None:
     until = time.monotonic() + 60
     while b'"tunnel.test/v1"' not in api.kubectl("get", "--raw", "/apis/tunnel.test/v1", check=False):
@@ -159,6 +168,7 @@ def test_aggregated_api(api: Tunnelled) -> None:
         time.sleep(0.5)
 
 
+@one_pair_a_day
 def test_large_copy_is_exact(api: Tunnelled, front: Front, content: bytes) -> None:
     size = COPIED if front.name != "http-uds" else COPIED // 10  # the same bytes as on TCP, with less around them
     down = api.kubectl("exec", "web", "--", "busybox", "head", "-c", str(size), "/data/content")
@@ -166,6 +176,7 @@ def test_large_copy_is_exact(api: Tunnelled, front: Front, content: bytes) -> No
     assert hashlib.sha256(down).digest() == hashlib.sha256(content[:size]).digest()
 
 
+@one_pair_a_day
 def test_upload_is_exact(api: Tunnelled, front: Front, content: bytes) -> None:
     sent = content if front.name == "grpc-uds" else content[:5_000_000]
     script = "busybox cat >/tmp/y; busybox sha256sum /tmp/y; busybox rm /tmp/y"

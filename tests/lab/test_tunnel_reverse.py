@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from garboard.lab.binaries import Binaries
-from garboard.tunnel.deploy import DEFAULT_IMAGE
-from tests.lab.conftest import RUN, LabUnderTest, garboard
-from tests.lab.tunnel_cluster import CONTROL_PLANE, TunnelCluster
+from garboard.model.tunnel import TUNNEL_IMAGE
+from tests.support.lab.tunnel_cluster import CONTROL_PLANE, TunnelCluster
+from tools.harness.lab import RUN, LabUnderTest, garboard
+from tools.harness.snapshots import ClusterSnapshots
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(500)]
 
@@ -114,14 +115,14 @@ class Reversed(TunnelCluster):
 
 
 @pytest.fixture(scope="module")
-def cluster(binaries: Binaries) -> Iterator[Reversed]:
+def cluster(binaries: Binaries, cluster_snapshots: ClusterSnapshots) -> Iterator[Reversed]:
     lab = LabUnderTest(f"t{RUN}-reverse")
     folder = Path(tempfile.mkdtemp(prefix="garboard-tunnel-", dir="/opt"))
     made = Reversed(lab, folder, binaries)
     try:
         garboard("tunnel", "certs", "-o", str(made.pki), "--server-name", CONTROL_PLANE)
         garboard("tunnel", "image", "-o", str(folder / "image.tar"))
-        lab.lab("up", "--control-planes", "1", "--workers", "1")
+        cluster_snapshots.up(lab, "--control-planes", "1", "--workers", "1")
         lab.lab("load", str(folder / "image.tar"))
         yield made
     finally:
@@ -169,7 +170,7 @@ def _check_pod(cluster: Reversed) -> None:
     pod = {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks"},
         "spec": {"nodeName": "worker1", "terminationGracePeriodSeconds": 0, "containers": [{
-            "name": "main", "image": DEFAULT_IMAGE, "imagePullPolicy": "Never", "command": [python, "-u", "-c", IN_POD],
+            "name": "main", "image": TUNNEL_IMAGE, "imagePullPolicy": "Never", "command": [python, "-u", "-c", IN_POD],
         }]},
     }  # fmt: skip
     cluster.lab.kubectl("apply", "-f", "-", stdin=json.dumps(pod))

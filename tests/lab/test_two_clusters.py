@@ -16,18 +16,17 @@ from cryptography.x509.oid import NameOID
 
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
-from tests.lab.conftest import RUN, LabUnderTest
-from tests.lab.external_etcd import ExternalEtcd
-from tests.lab.node_tree import node_tree, unexplained
-from tests.lab.test_init import _DOCUMENTS, CONFIG
-from tests.lab.test_phases import put
+from tests.support.lab.external_etcd import ExternalEtcd
+from tests.support.lab.first_node import CONFIG, DOCUMENTS
+from tests.support.lab.node_tree import node_tree, unexplained
+from tools.harness.lab import RUN, LabUnderTest, put
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 VERSION = str(DEFAULT_VERSION)
 ETCD = ExternalEtcd(LabUnderTest(f"t{RUN}-two"), "worker1", "10.89.0.14")
 KEY = "0123456789abcdef" * 4
 AHEAD_S = 7200
-_SKEWED = Path(__file__).with_name("skewed_server.py")
+_SKEWED = Path(__file__).parents[1] / "support" / "lab" / "skewed_server.py"
 _KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf")
 _APPROVAL = "kubeadm:node-autoapprove-bootstrap"
 
@@ -87,7 +86,7 @@ def by_token(token: str, pin: str, endpoint: str) -> str:
 
 def begin(lab: LabUnderTest, garboard: tuple[str, ...], node: str, address: str, etcd: str, *flags: str) -> Cluster:
     """Make a first node that is its own endpoint."""
-    text = _DOCUMENTS.replace("VERSION", VERSION).replace("10.89.0.11", address)
+    text = DOCUMENTS.replace("VERSION", VERSION).replace("10.89.0.11", address)
     text = text.replace("control-plane.lab:6443", f"{address}:6443\n{etcd}".rstrip())
     put(lab, node, CONFIG, text.replace("bootstrapTokens:", f"certificateKey: {KEY}\nbootstrapTokens:"))
     lab.exec(node, *garboard, "init", "--config", CONFIG, "--skip-token-print", *flags)
@@ -221,6 +220,7 @@ def issue(ca: str, ca_key: str, *, host: str, starts: datetime) -> tuple[str, st
     return certificate.public_bytes(serialization.Encoding.PEM).decode(), private.decode()
 
 
+@pytest.mark.verify
 def test_control_plane_joins_an_external_etcd_as_kubeadm_does_and_reset_leaves_that_alone(clusters: Pair) -> None:
     lab, cluster = clusters.lab, clusters.joined
     members = ETCD.ask("member", "list")

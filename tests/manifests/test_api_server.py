@@ -3,7 +3,7 @@ import pytest
 from garboard.manifests.api_server import authorization_warnings
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import ApiServer, Arg
-from tests.manifests.nodes import node
+from tests.support.manifests.nodes import node
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from garboard.manifests.kubelet import (
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import Arg
 from garboard.model.node import NodeRegistration, Taint
-from tests.manifests.nodes import HOST
+from tests.support.manifests.nodes import HOST
 
 NODE = NodeRegistration(name="node-1", cri_socket="unix:///run/c.sock")
 CLUSTER = ClusterConfiguration()

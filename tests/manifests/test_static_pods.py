@@ -5,17 +5,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from garboard.documents import read_yaml
-from garboard.manifests import ConfigField, ControlPlaneNode
+from garboard.manifests import ConfigField, ControlPlaneNode, ValueSource
 from garboard.manifests.pod import StaticPod
-from garboard.manifests.static_pods import CONTROL_PLANE, control_plane_pod, etcd_pod, flag_source, static_pod_file
+from garboard.manifests.static_pods import CONTROL_PLANE, control_plane_pod, etcd_pod, static_pod_file
 from garboard.model import DEFAULT_VERSION
 from garboard.model.cluster import ClusterConfiguration, Networking
 from garboard.model.component import ApiServer, Arg, ControlPlaneComponent, EnvVar, HostPathMount, LocalEtcd
 from garboard.model.duration import Duration
-from garboard.model.lifecycle import JoinConfiguration, JoinControlPlane, TokenDiscovery
-from garboard.model.node import ApiEndpoint, NodeRegistration
+from garboard.model.node import ApiEndpoint
 from garboard.schema import load_schema, round_trip
-from tests.manifests.nodes import HOST, node
+from tests.support.manifests.nodes import HOST, node
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn"]), max_size=6)
 COMPONENTS = st.builds(
@@ -27,7 +26,13 @@ COMPONENTS = st.builds(
 
 
 def command(pod: StaticPod) -> list[str]:
-    return [str(each) for each in pod.arguments]
+    return pod.document["spec"]["containers"][0]["command"]  # type: ignore[index,call-overload,return-value]
+
+
+def flag_source(pod: StaticPod, flag: str) -> ValueSource | None:
+    """Return what decides a flag; of one that stands there several times the last counts."""
+    places = [index for index, word in enumerate(command(pod)) if word.startswith(f"{flag}=")]
+    return pod.sources.of(("spec", "containers", 0, "command", places[-1])) if places else None
 
 
 def test_a_joining_member_names_the_members_that_are_there() -> None:
@@ -49,7 +54,6 @@ def test_the_api_server_asks_etcd_where_the_user_has_it_advertise() -> None:
     ("component", "flag", "source"),
     [
         ("kube-apiserver", "--profiling", "apiServer.extraArgs[1]"),
-        ("kube-apiserver", "profiling", "apiServer.extraArgs[1]"),
         ("kube-apiserver", "--allow-privileged", "None"),
         ("kube-apiserver", "--service-cluster-ip-range", "networking.serviceSubnet"),
         ("kube-apiserver", "--advertise-address", "localAPIEndpoint.advertiseAddress"),
@@ -105,16 +109,17 @@ def test_every_part_of_a_manifest_tells_what_decides_it() -> None:
 
 
 def test_a_joining_node_is_described_by_its_own_document() -> None:
-    join = JoinConfiguration(
-        discovery=TokenDiscovery(token="", api_server_endpoint=""),
-        node_registration=NodeRegistration(name="node-2"),
-        control_plane=JoinControlPlane(local_api_endpoint=ApiEndpoint(advertise_address="fd00::2", bind_port=7443)),
+    joined = ControlPlaneNode(
+        cluster=ClusterConfiguration(),
+        name="node-2",
+        endpoint=ApiEndpoint(advertise_address="fd00::2", bind_port=7443),
+        host=HOST,
+        kind="JoinConfiguration",
     )
-    joined = ControlPlaneNode.of_join(join, ClusterConfiguration(), HOST)
     pod = control_plane_pod("kube-apiserver", joined)
     assert "--secure-port=7443" in command(pod)
     field = ("controlPlane", "localAPIEndpoint", "bindPort")
-    assert flag_source(pod, "secure-port") == ConfigField("JoinConfiguration", field)
+    assert flag_source(pod, "--secure-port") == ConfigField("JoinConfiguration", field)
     assert "--listen-metrics-urls=http://[::1]:2381" in command(etcd_pod(joined))
 
 

@@ -1,9 +1,11 @@
 import pytest
 
 from garboard.errors import InvalidValue
-from garboard.model import KubernetesVersion, Minor
+from garboard.model import DEFAULT_VERSION, KubernetesVersion, Minor
 from garboard.model.cluster import ClusterConfiguration
-from garboard.model.minors import MINORS, facts_of
+from garboard.model.minors import MINORS, ROWS, MinorFacts, facts_of, reference_version
+from garboard.patches.targets import TARGETS
+from garboard.schema import load_schema
 
 
 def test_facts_belong_to_the_minor_and_not_to_the_patch() -> None:
@@ -17,10 +19,27 @@ def test_a_minor_without_an_entry_is_refused_with_the_list() -> None:
     assert caught.value.exit_code == 3
 
 
+def test_any_patch_release_stands_for_its_minor() -> None:
+    assert reference_version(KubernetesVersion(1, 37, 9)) == KubernetesVersion(1, 37, 1)
+
+
 def test_every_minor_can_read_what_it_writes() -> None:
     for facts in MINORS.values():
         assert facts.config_api.written in facts.config_api.read
         assert not set(facts.config_api.read) & set(facts.config_api.removed)
+
+
+@pytest.mark.parametrize("facts", ROWS, ids=lambda facts: str(facts.minor))
+def test_every_row_names_what_there_is_data_for(facts: MinorFacts) -> None:
+    schema = load_schema(facts.reference)
+    for api_version in facts.config_api.read:
+        assert schema.type_of(api_version, "ClusterConfiguration") is not None
+    assert set(facts.patch_targets) <= {target.name for target in TARGETS}
+
+
+def test_rows_are_in_the_order_of_their_minors_and_the_newest_is_the_default() -> None:
+    assert [*MINORS] == sorted(MINORS)
+    assert DEFAULT_VERSION.as_minor == max(MINORS)
 
 
 @pytest.mark.parametrize(("version", "gates", "algorithm"), [

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garboard.errors import InvalidValue
-from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
+from garboard.model import KubernetesVersion
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,3 @@ def test_other_text_is_refused(text: str) -> None:
 @given(st.builds(KubernetesVersion, *[st.integers(0, 999)] * 3))
 def test_printed_version_reads_back(version: KubernetesVersion) -> None:
     assert KubernetesVersion.parse(str(version)) == version
-
-
-def test_any_patch_release_stands_for_its_minor() -> None:
-    assert reference_version(KubernetesVersion(1, 37, 9)) == DEFAULT_VERSION
-
-
-def test_unknown_minor_is_refused_with_the_list() -> None:
-    with pytest.raises(InvalidValue, match=r"1\.36, 1\.37"):
-        reference_version(KubernetesVersion(1, 20))

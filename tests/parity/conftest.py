@@ -4,10 +4,11 @@ import pytest
 
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
-from tests.parity.kubeadm import Kubeadm
+from tests.support.parity.kubeadm import Kubeadm
+from tools.harness.answers import Answers
 
 
 @pytest.fixture(params=SUPPORTED_VERSIONS, ids=str)
-def kubeadm(request: pytest.FixtureRequest, binaries: Binaries) -> Kubeadm:
+def kubeadm(request: pytest.FixtureRequest, binaries: Binaries, answers: Answers) -> Kubeadm:
     version = str(request.param)
-    return Kubeadm(binaries.locate("kubeadm", version), version)
+    return Kubeadm(binaries.locate("kubeadm", version), version, answers)

@@ -15,18 +15,19 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from garboard.pki import CERTIFICATES, KeyAlgorithm, PkiInputs, certificate
-from garboard.pki.decide import Issue, Refuse, decide_for_init, decide_service_account, warnings_of
+from garboard.pki.decide import Generate, Refuse, decide_service_account, warnings_of
 from garboard.pki.files import NewFile
 from garboard.pki.keys import read_private_key
 from garboard.pki.store import observe_pairs, observe_service_account, pair_files, service_account_files
-from tests.parity.cases import BASE, Case, by_name
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.replay import assert_same_certificate, assert_same_files, files_below, load, reissue
-from tests.pki.fixtures import KEYS, MemoryFolder, issue_tree, tree_files
+from tests.support.parity.cases import BASE, Case, by_name
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.replay import assert_same_certificate, assert_same_files, files_below, load, reissue
+from tests.support.pki.fixtures import KEYS, MemoryFolder, decide_for_init, issue_tree, tree_files
 
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.sampled(3)
 @by_name
 def test_certificates_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, case: Case) -> None:
     config = case.write(kubeadm, tmp_path)
@@ -138,8 +139,8 @@ def test_same_files_are_kept_made_and_refused(
     refused = [each for each in (*decisions, service_account) if isinstance(each, Refuse)]
     assert (done.returncode != 0) == bool(refused), (done.stderr, refused)
     if not refused:
-        issued = {certificate(each.name).base_name for each in decisions if isinstance(each, Issue)}
-        issued |= {"sa"} if isinstance(service_account, Issue) else set()
+        issued = {certificate(each.name).base_name for each in decisions if isinstance(each, Generate)}
+        issued |= {"sa"} if isinstance(service_account, Generate) else set()
         ends = {"sa": ("key", "pub")}
         new = {f"{name}.{end}" for name in issued for end in ends.get(name, ("crt", "key"))}
         assert files_below(folder) - before == new - before

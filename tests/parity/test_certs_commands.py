@@ -12,20 +12,22 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from garboard.cli.certs.options import observe_node
+from garboard.engine import Issue
+from garboard.host import HostFolder
+from garboard.node.interpreters.certificates import PkiIssuer
+from garboard.node.renewal import observe_node
+from garboard.phases.node.credentials import RenewalSettings, plan_renewal
 from garboard.pki import KUBECONFIGS
 from garboard.pki.chain import read_certificates
-from garboard.pki.credentials import Cluster, issue_kubeconfig, token_kubeconfig, unsigned_kubeconfig_files
+from garboard.pki.credentials import ClusterEntry, issue_kubeconfig, token_kubeconfig
 from garboard.pki.keys import read_private_key
 from garboard.pki.kubeconfig import read_kubeconfig
-from garboard.pki.kubeconfig_spec import client_request
-from garboard.pki.renewal import Renew, decide_renewal, renewables, renewed_files
-from garboard.pki.signing_requests import certificate_requests
-from garboard.pki.spec import BACKDATE, CERTIFICATES, certificate
-from tests.parity.cases import CASES, Case
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.replay import Replay, assert_same_certificate, load, with_certificate_of
-from tests.parity.test_kubeconfigs import embedded
+from garboard.pki.renewal import decide_renewals, renewables
+from garboard.pki.signing_requests import certificate_requests, unsigned_kubeconfig_files
+from garboard.pki.spec import BACKDATE, CERTIFICATES, certificate, client_request
+from tests.support.parity.cases import CASES, Case
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.replay import Replay, assert_same_certificate, embedded, load, with_certificate_of
 
 pytestmark = pytest.mark.real
 
@@ -73,17 +75,23 @@ def test_expiration_is_told_alike(kubeadm: Kubeadm, tmp_path: Path, missing: tup
 @by_some
 def test_renewed_certificates_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, case: Case) -> None:
     folder, config = made(kubeadm, tmp_path, case)
-    observed = observe_node(str(folder / "pki"), str(folder))
+    before = tmp_path / "before"
+    shutil.copytree(folder, before)
     kubeadm.must_run(tmp_path, "certs", "renew", "all", "--config", config)
     validity, algorithm = case.inputs.certificate_validity, case.inputs.key_algorithm
+    settings = RenewalSettings(
+        folder=str(before / "pki"), kubeconfig_dir=str(before), validity=validity, key_algorithm=algorithm
+    )
+    observed = observe_node(settings.folder, settings.kubeconfig_dir)
     for target in renewables():
         name = target.name
         theirs = embedded(folder / name) if target.is_kubeconfig else load(folder / "pki", certificate(name).base_name)
         started_at = theirs.certificate.not_valid_before_utc + BACKDATE
-        decision = decide_renewal(target, observed, validity, started_at)
-        assert isinstance(decision, Renew)
-        files = renewed_files(decision, observed, algorithm, Replay(theirs.key, theirs.certificate.serial_number))
-        data = files[-1].data
+        (step,) = plan_renewal(decide_renewals([target], observed, validity, started_at), settings).steps
+        assert isinstance(step.action, Issue)
+        keys = Replay(theirs.key, theirs.certificate.serial_number)
+        files = PkiIssuer(HostFolder, keys, started_at).issue(step.action.request)
+        data = files[step.action.files[-1].path]
         if target.is_kubeconfig:
             (ours,) = read_certificates(read_kubeconfig(data, name).client_certificate)
             assert with_certificate_of(theirs.certificate, data, ours) == (folder / name).read_bytes()
@@ -96,10 +104,11 @@ def test_renew_prints_the_same(kubeadm: Kubeadm, tmp_path: Path) -> None:
     folder, config = made(kubeadm, tmp_path, SOME[0])
     (folder / "pki/etcd/ca.key").unlink()
     (folder / "super-admin.conf").unlink()
-    copied = tmp_path / "copied"
+    copied = tmp_path / "root/etc/kubernetes"
     shutil.copytree(folder, copied)
     theirs = kubeadm.must_run(tmp_path, "certs", "renew", "all", "--config", config)
-    assert garboard("certs", "renew", "all", "--cert-dir", f"{copied}/pki", "--kubeconfig-dir", str(copied)) == theirs
+    # Below another root, so that the journal of the run is there too.
+    assert garboard("certs", "renew", "all", "--rootfs", str(tmp_path / "root")) == theirs
     modes = [{str(each.relative_to(top)): each.stat().st_mode for each in top.rglob("*")} for top in (folder, copied)]
     assert modes[0] == modes[1]
 
@@ -154,7 +163,7 @@ def test_kubeconfig_for_a_user_is_kubeadms(kubeadm: Kubeadm, tmp_path: Path, arg
     kubeadm.must_run(tmp_path, "init", "phase", "certs", "ca", "--config", config)
     printed = kubeadm.must_run(tmp_path, "kubeconfig", "user", "--client-name=al_ice", "--config", config, *arguments)
     ca = load(tmp_path / "kubernetes/pki", "ca")
-    cluster = Cluster(case.inputs.cluster_name, case.inputs.control_plane_url)
+    cluster = ClusterEntry(case.inputs.cluster_name, case.inputs.control_plane_url)
     if "--token" in arguments:
         assert token_kubeconfig("al_ice", "s3cret", cluster, ca.certificate).to_bytes().decode() + "\n" == printed
         return

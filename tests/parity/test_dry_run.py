@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from garboard.documents import Json, write_yaml
-from garboard.phases.patch_record import RECORD, ROLE
-from tests.parity.dry_run import FOLDER, dry_run_init
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import Machine
-from tests.parity.node_run import CONFIG_PATH, CONFIGURATIONS, Configuration
+from garboard.phases.node.records import RECORD, ROLE
+from tests.support.parity.dry_run import FOLDER, dry_run_init
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.node_run import CONFIG_PATH, CONFIGURATIONS, Configuration
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
 NAMES = ("tokens", "component-configurations", "external-etcd", "patches-json", "systemd-resolved", "ipv6")

@@ -9,10 +9,10 @@ from garboard.manifests import NodeHost
 from garboard.manifests.kubelet import flags_file, instance_config_file, kubelet_arguments
 from garboard.model import KubernetesVersion
 from garboard.model.cluster import ClusterConfiguration
-from tests.parity.comparing import differences
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import HOSTNAME, FileState, Machine
-from tests.parity.rendering import FACTS
+from tests.support.parity.comparing import differences
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.rendering import FACTS
+from tools.harness.machine import HOSTNAME, FileState, Machine
 
 pytestmark = pytest.mark.real
 

@@ -8,9 +8,9 @@ import pytest
 
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
-from tests.parity.comparing import differences
-from tests.parity.credentials import without_chance
-from tests.parity.live import (
+from tests.support.parity.comparing import differences
+from tests.support.parity.credentials import without_chance
+from tests.support.parity.live import (
     SUPER_ADMIN,
     LiveCluster,
     Programs,
@@ -19,8 +19,8 @@ from tests.parity.live import (
     succeeded,
     when_ready,
 )
-from tests.parity.machine import ADDRESS, FileState, Machine
-from tests.parity.node_run import CONFIGURATIONS, PATCHES_PATH, Configuration, with_quick_keys
+from tests.support.parity.node_run import CONFIGURATIONS, PATCHES_PATH, Configuration, with_quick_keys
+from tools.harness.machine import ADDRESS, FileState, Machine
 
 pytestmark = pytest.mark.real
 TOKEN, KEY = "abcdef.0123456789abcdef", "ab" * 32
@@ -117,6 +117,7 @@ def compare(
     return ours
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("configuration", CASES, ids=lambda each: each.name)
 def test_control_plane_of_both_is_equal(cluster: LiveCluster, configuration: Configuration, tmp_path: Path) -> None:
     prepare = PREPARE if configuration.name in BY_SUB_COMMAND else ("control-plane-prepare all",)

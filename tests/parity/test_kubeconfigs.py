@@ -10,29 +10,20 @@ import pytest
 from garboard.cli.certs.options import now
 from garboard.documents import read_yaml, write_yaml
 from garboard.host import HostFolder
-from garboard.pki import KUBECONFIGS, Endpoint, KeyAlgorithm, KubeconfigSpec, PkiInputs
+from garboard.pki import KUBECONFIGS, ControlPlaneEndpoint, KeyAlgorithm, KubeconfigSpec, PkiInputs
 from garboard.pki.chain import read_certificates
 from garboard.pki.credentials import decide_kubeconfig, decide_with_external_ca, kubeconfig_file, observe_kubeconfig
-from garboard.pki.decide import Decision, Keep, Refuse
-from garboard.pki.external import external_authorities
-from garboard.pki.issue import IssuedPair, certificate_pem
-from garboard.pki.keys import read_private_key
+from garboard.pki.decide import Decision, Keep, Refuse, external_authorities
+from garboard.pki.files import IssuedPair
+from garboard.pki.issue import certificate_pem
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.store import observe_pairs
-from tests.parity.cases import BASE, Case, by_name
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.replay import Replay, assert_same_certificate, load, with_certificate_of
-from tests.pki.fixtures import NOW, issue_tree
+from tests.support.parity.cases import BASE, Case, by_name
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.replay import Replay, assert_same_certificate, embedded, load, with_certificate_of
+from tests.support.pki.fixtures import NOW, issue_tree
 
 pytestmark = pytest.mark.real
-
-
-def embedded(path: Path) -> IssuedPair:
-    """Return the client certificate and key that kubeadm put into a kubeconfig."""
-    current = read_kubeconfig(path.read_bytes(), str(path))
-    assert current.user is not None
-    key = read_private_key(base64.b64decode(str(current.user["client-key-data"])))
-    return IssuedPair(read_certificates(current.client_certificate)[0], key)
 
 
 def reissue_kubeconfig(spec: KubeconfigSpec, path: Path, inputs: PkiInputs, ca: IssuedPair) -> bytes:
@@ -46,6 +37,7 @@ def reissue_kubeconfig(spec: KubeconfigSpec, path: Path, inputs: PkiInputs, ca: 
     return with_certificate_of(theirs.certificate, data, ours)
 
 
+@pytest.mark.sampled(3)
 @by_name
 def test_kubeconfigs_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, case: Case) -> None:
     config = case.write(kubeadm, tmp_path)
@@ -62,7 +54,9 @@ def test_kubeconfigs_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, case: Case) 
 
 SHARED = Case(
     "shared",
-    replace(BASE, control_plane_endpoint=Endpoint("lb.example", "443"), key_algorithm=KeyAlgorithm.ECDSA_P256),
+    replace(
+        BASE, control_plane_endpoint=ControlPlaneEndpoint("lb.example", "443"), key_algorithm=KeyAlgorithm.ECDSA_P256
+    ),
     cluster={"controlPlaneEndpoint": "lb.example:443", "encryptionAlgorithm": "ECDSA-P256"},
 )
 OTHER_CA = certificate_pem(issue_tree(BASE, NOW)["ca"].certificate)

@@ -10,7 +10,7 @@ import pytest
 
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
-from tests.parity.live import (
+from tests.support.parity.live import (
     ADMIN_BINDING,
     LiveCluster,
     Object,
@@ -20,8 +20,8 @@ from tests.parity.live import (
     name_of,
     when_ready,
 )
-from tests.parity.machine import Machine
-from tests.parity.node_run import CONFIGURATIONS, Configuration
+from tests.support.parity.node_run import CONFIGURATIONS, Configuration
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
 NAMES = ("component-configurations", "dual-stack", "patches-json", "tokens")
@@ -60,6 +60,7 @@ def clusters(
         yield Pair(*map(when_ready, started))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("configuration", CASES, ids=lambda each: each.name)
 def test_objects_of_both_are_equal(clusters: Pair, configuration: Configuration) -> None:
     pair = clusters.configured(configuration)
@@ -121,6 +122,7 @@ STRANGE_COREFILE = OLD_COREFILE.replace(".:53", "example.org:53")
 OWNERS_COREFILE = ".:53 {\n    whoami\n}\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("tag", "corefile"), [
     pytest.param("1.3.1", OLD_COREFILE, id="migrated"),
     pytest.param("v1.3.1", OLD_COREFILE, id="tag that is not understood"),

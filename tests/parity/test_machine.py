@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.parity.machine import ADDRESS, HOSTNAME, Machine
+from tools.harness.machine import ADDRESS, HOSTNAME, Machine
 
 pytestmark = pytest.mark.real
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from garboard.errors import GarboardError
-from tests.parity.comparing import differences
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.node_run import NODE_PHASES, Configuration, all_configurations, run_kubeadm
-from tests.parity.rendering import Rendered, host_of, load, render_node
+from tests.support.parity.comparing import differences
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.node_run import NODE_PHASES, Configuration, all_configurations, kept_node_files
+from tests.support.parity.rendering import Rendered, host_of, load, render_node
 
 pytestmark = pytest.mark.real
 each_configuration = pytest.mark.parametrize("configuration", all_configurations(), ids=lambda each: each.name)
@@ -26,11 +26,7 @@ def rendered(configuration: Configuration, kubeadm: Kubeadm, root: Path) -> Rend
 
 @each_configuration
 def test_files_of_a_node_are_kubeadms(kubeadm: Kubeadm, tmp_path: Path, configuration: Configuration) -> None:
-    theirs = run_kubeadm(
-        kubeadm,
-        configuration.machine(tmp_path / "theirs", kubeadm.version),
-        environment=configuration.environment,
-    )
+    theirs = kept_node_files(kubeadm, configuration, tmp_path / "theirs")
     ours = rendered(configuration, kubeadm, tmp_path / "ours")
     assert sorted(ours.failures) == sorted(theirs.failures), (ours.failures, theirs.failures)
     assert differences(ours.files, theirs.files) == ""

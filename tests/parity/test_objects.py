@@ -26,10 +26,10 @@ from garboard.manifests.uploaded import (
 )
 from garboard.model.duration import Duration
 from garboard.model.lifecycle import InitConfiguration
-from tests.parity.dry_run import DryRun, dry_run_init
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.node_run import CONFIGURATIONS, Configuration
-from tests.parity.rendering import host_of, load, patcher_of
+from tests.support.parity.dry_run import DryRun, dry_run_init
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.node_run import CONFIGURATIONS, Configuration
+from tests.support.parity.rendering import host_of, load, patcher_of
 
 pytestmark = pytest.mark.real
 

@@ -1,7 +1,6 @@
 """The real kubeadm and kubectl beside `garboard patch apply --compat`: the same bytes, and the same refusals."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,8 @@ from garboard.cli.main import run
 from garboard.documents import Json
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
-from tests.parity.kubeadm import Kubeadm
+from tests.support.parity.kubeadm import Kubeadm
+from tools.harness.answers import Answers
 
 pytestmark = pytest.mark.real
 
@@ -53,10 +53,11 @@ def test_patch_directory_gives_what_kubeadm_writes(
     files: dict[str, str],
     version: KubernetesVersion,
     binaries: Binaries,
+    answers: Answers,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    kubeadm = Kubeadm(binaries.locate("kubeadm", str(version)), str(version))
+    kubeadm = Kubeadm(binaries.locate("kubeadm", str(version)), str(version), answers)
     base, patched = tmp_path / "base", tmp_path / "patched"
     for etc in (base, patched):
         (etc / "patches").mkdir(parents=True)
@@ -116,6 +117,7 @@ def test_single_patch_gives_what_kubectl_prints(
     version: KubernetesVersion,
     output: str,
     binaries: Binaries,
+    answers: Answers,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -124,7 +126,9 @@ def test_single_patch_gives_what_kubectl_prints(
     patch_file.write_text(json.dumps(patch))
     form = ["--type", type_, "-f", str(original), "--patch-file", str(patch_file), "-o", output]
     kubectl = binaries.locate("kubectl", str(version))
-    theirs = subprocess.run([kubectl, "patch", "--local", *form], capture_output=True, text=True, check=False)
+    # It is given the same in its arguments and its input, by which its answer is kept.
+    given = ("--type", type_, "-f", "-", "--patch", patch_file.read_text(), "-o", output)
+    theirs = answers.run(kubectl, "patch", "--local", *given, stdin=original.read_text())
     ours = run(["patch", "apply", "--compat", *form, "--kubernetes-version", str(version)])
     out, err = capsys.readouterr()
     assert (ours == 0) == (theirs.returncode == 0), err + theirs.stderr

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.parity.comparing import differences
-from tests.parity.credentials import without_chance
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import Machine
+from tests.support.parity.comparing import differences
+from tests.support.parity.credentials import without_chance
+from tests.support.parity.kubeadm import Kubeadm
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
 CONFIG = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: VERSION\n"
@@ -59,6 +59,7 @@ LINES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lines", LINES)
 def test_command_lines_do_what_they_do_with_kubeadm(kubeadm: Kubeadm, tmp_path: Path, lines: list[str]) -> None:
     statuses, files = [], []

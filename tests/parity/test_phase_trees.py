@@ -1,20 +1,19 @@
 """The trees of phases and the flags of every phase, beside those of the real kubeadm."""
 
 import re
-import subprocess
 
+import click
 import pytest
 
+from garboard.cli.init import INIT_FLAGS, PHASE_ONLY_FLAGS
+from garboard.cli.join import JOIN_FLAGS
+from garboard.cli.reset import RESET_FLAGS
 from garboard.phases import flatten
-from garboard.phases.flags import Flag
-from garboard.phases.init.flags import INIT_FLAGS, PHASE_ONLY_FLAGS
-from garboard.phases.init.tree import INIT
+from garboard.phases.init import INIT
 from garboard.phases.join import JOIN
-from garboard.phases.join.flags import JOIN_FLAGS
 from garboard.phases.reset import RESET
-from garboard.phases.reset.flags import RESET_FLAGS
 from garboard.phases.workflow import ContextT, Phase
-from tests.parity.kubeadm import Kubeadm
+from tests.support.parity.kubeadm import Kubeadm
 
 pytestmark = pytest.mark.real
 WORKFLOWS = pytest.mark.parametrize(
@@ -23,13 +22,6 @@ WORKFLOWS = pytest.mark.parametrize(
     ids=["init", "join", "reset"],
 )
 _OF_EVERY_COMMAND = {"help", "rootfs", "v", "vmodule"}
-
-
-def told(kubeadm: Kubeadm, *arguments: str) -> str:
-    done = subprocess.run(
-        [kubeadm.program, *arguments, "--help"], capture_output=True, text=True, timeout=60, check=False
-    )
-    return done.stdout
 
 
 def shown_flags(text: str) -> dict[str, str | None]:
@@ -60,37 +52,37 @@ def tree_of(text: str) -> list[str]:
 
 @WORKFLOWS
 def test_tree_is_kubeadms(
-    kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, Flag]
+    kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, click.Option]
 ) -> None:
     ours = [each.path for each in flatten(phases) if not each.phase.is_hidden and not each.phase.runs_siblings]
-    assert ours == tree_of(told(kubeadm, name))
+    assert ours == tree_of(kubeadm.help(name))
 
 
 @WORKFLOWS
 def test_flags_of_the_workflow_are_kubeadms(
-    kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, Flag]
+    kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, click.Option]
 ) -> None:
-    theirs = shown_flags(told(kubeadm, name))
-    ours = {each: flag for each, flag in flags.items() if name != "init" or each not in PHASE_ONLY_FLAGS}
-    assert sorted(ours) == sorted(theirs)
-    assert {each: str(flag.default) for each, flag in ours.items() if flag.default is not None} == {
+    theirs = shown_flags(kubeadm.help(name))
+    assert sorted(flags) == sorted(theirs)
+    assert {each: str(flag.default) for each, flag in flags.items() if flag.show_default} == {
         each: default for each, default in theirs.items() if default is not None
     }
 
 
 @WORKFLOWS
 def test_flags_of_every_phase_are_kubeadms(
-    kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, Flag]
+    kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, click.Option]
 ) -> None:
     for each in flatten(phases):
         if each.phase.is_hidden or each.phase.children:
             continue
-        theirs = shown_flags(told(kubeadm, name, "phase", *each.path.split("/")))
-        ours = [flag for flag in each.phase.flags if not flags[flag].is_hidden]
+        theirs = shown_flags(kubeadm.help(name, "phase", *each.path.split("/")))
+        known = {**flags, **(PHASE_ONLY_FLAGS if name == "init" else {})}
+        ours = [flag for flag in each.phase.flags if not known[flag].hidden]
         assert (each.path, sorted(ours)) == (each.path, sorted(theirs))
 
 
 @pytest.mark.parametrize(("alias", "name"), [("uploadconfig", "upload-config"), ("bootstraptoken", "bootstrap-token")])
 def test_aliases_are_sub_commands_of_kubeadm_too(kubeadm: Kubeadm, alias: str, name: str) -> None:
-    assert f"kubeadm init phase {name}" in told(kubeadm, "init", "phase", alias)
+    assert f"kubeadm init phase {name}" in kubeadm.help("init", "phase", alias)
     assert alias in next(phase.aliases for phase in INIT if phase.name == name)

@@ -4,19 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.parity.comparing import differences
-from tests.parity.credentials import without_chance
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import Machine
-from tests.parity.node_run import CONFIG_PATH, CONFIGURATIONS, Configuration, Ran, run_kubeadm, with_quick_keys
+from tests.support.parity.comparing import differences, owners_and_modes
+from tests.support.parity.credentials import without_chance
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.node_run import (
+    CONFIG_PATH,
+    CONFIGURATIONS,
+    FILE_FOLDERS,
+    FILE_PHASES,
+    Configuration,
+    Ran,
+    run_kubeadm,
+    with_quick_keys,
+)
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
-PHASES = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")
 NOT_COMPARED = (
     "preflight", "wait-control-plane", "upload-config", "upload-certs", "mark-control-plane", "bootstrap-token",
     "kubelet-finalize", "addon", "show-join-command",
 )  # fmt: skip
-FOLDERS = ("/etc", "/var", "/srv")
 EVERY = [with_quick_keys(path) for path in sorted(CONFIGURATIONS.glob("*.yaml"))]
 # One by one as sub-commands here; the others in a single run of init, which costs a fifth of the time.
 BY_SUB_COMMAND = ("defaults", "patches-strategic", "custom-certificates-dir", "rootless")
@@ -24,7 +31,7 @@ BY_SUB_COMMAND = ("defaults", "patches-strategic", "custom-certificates-dir", "r
 
 def run_ours(configuration: Configuration, machine: Machine, *, one_by_one: bool) -> Ran:
     lines = (
-        [("init", "phase", *phase.split()) for phase in PHASES]
+        [("init", "phase", *phase.split()) for phase in FILE_PHASES]
         if one_by_one
         else [("init", "--skip-phases", ",".join(NOT_COMPARED))]
     )
@@ -33,13 +40,14 @@ def run_ours(configuration: Configuration, machine: Machine, *, one_by_one: bool
         done = machine.run_garboard(*line, "--config", CONFIG_PATH, environment=configuration.environment)
         if done.returncode:
             failures[" ".join(line[2:])] = done.stderr
-    return Ran(machine, failures, machine.files(*FOLDERS))
+    return Ran(machine, failures, machine.files(*FILE_FOLDERS))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("configuration", EVERY, ids=lambda each: each.name)
 def test_phases_leave_what_kubeadms_leave(kubeadm: Kubeadm, tmp_path: Path, configuration: Configuration) -> None:
     machine = configuration.machine(tmp_path / "theirs", kubeadm.version)
-    theirs = run_kubeadm(kubeadm, machine, PHASES, configuration.environment, FOLDERS)
+    theirs = run_kubeadm(kubeadm, machine, FILE_PHASES, configuration.environment, FILE_FOLDERS)
     one_by_one = bool(theirs.failures) or configuration.name in BY_SUB_COMMAND
 
     ours = run_ours(configuration, configuration.machine(tmp_path / "ours", kubeadm.version), one_by_one=one_by_one)
@@ -56,7 +64,7 @@ def test_phases_go_on_from_what_kubeadm_left(kubeadm: Kubeadm, tmp_path: Path) -
     """Nothing is left to do, because what is there is what we would have written."""
     configuration = Configuration(CONFIGURATIONS / "defaults.yaml")
     machine = configuration.machine(tmp_path, kubeadm.version)
-    before = run_kubeadm(kubeadm, machine, PHASES, folders=FOLDERS)
+    before = run_kubeadm(kubeadm, machine, FILE_PHASES, folders=FILE_FOLDERS)
     assert not before.failures
     skip = ",".join(NOT_COMPARED)
     planned = machine.run_garboard("init", "--dry-run", "--config", CONFIG_PATH, "--skip-phases", skip)
@@ -69,22 +77,10 @@ def test_external_authority_is_used_as_kubeadm_uses_it(kubeadm: Kubeadm, tmp_pat
     runs = []
     for name in ("theirs", "ours"):
         machine = configuration.machine(tmp_path / name, kubeadm.version)
-        assert not run_kubeadm(kubeadm, machine, PHASES[:2]).failures
+        assert not run_kubeadm(kubeadm, machine, FILE_PHASES[:2]).failures
         machine.remove("/etc/kubernetes/pki/ca.key")
         runs.append(machine)
-    theirs = run_kubeadm(kubeadm, runs[0], PHASES, folders=FOLDERS)
+    theirs = run_kubeadm(kubeadm, runs[0], FILE_PHASES, folders=FILE_FOLDERS)
     ours = run_ours(configuration, runs[1], one_by_one=True)
     assert ours.failures == theirs.failures == {}
     assert differences(without_chance(ours.files), without_chance(theirs.files)) == ""
-
-
-def owners_and_modes(machine: Machine) -> dict[str, tuple[int, int, int]]:
-    """Return user, group and mode of every file and folder that phases make."""
-    found = {}
-    for top in FOLDERS:
-        for each in (machine.root / top.lstrip("/")).rglob("*"):
-            if each.is_relative_to(machine.root / "var/lib/garboard"):
-                continue  # the journal, which kubeadm does not have
-            state = each.lstat()
-            found[str(each.relative_to(machine.root))] = (state.st_uid, state.st_gid, state.st_mode)
-    return found

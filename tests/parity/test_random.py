@@ -1,25 +1,25 @@
 """Random configurations given to kubeadm and to garboard: the same are refused, and the same comes of the others.
 
-`PARITY_SEED` and `PARITY_CASES` in the environment look further than the tests do by themselves.
+`make verify` compares others every day; `--seed` chooses which.
 """
 
-import os
 import random
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.parity.batch import Outcome, run_garboard_batch, run_kubeadm_batch
-from tests.parity.comparing import differences
-from tests.parity.credentials import without_chance
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import Machine
-from tests.parity.random_documents import Author, RandomCase
+from tests.support.parity.batch import Outcome, run_garboard_batch, run_kubeadm_batch
+from tests.support.parity.comparing import differences
+from tests.support.parity.credentials import without_chance
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.random_documents import Author, RandomCase
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
-SEED = int(os.environ.get("PARITY_SEED", "1"))
-CASES = int(os.environ.get("PARITY_CASES", "16"))
+# `make test` compares the same few each time, `make verify` others every day.
+FEW = range(1, 9)
+MANY = 40
 FILE = ("--config", "/kubeadm.yaml")
 PHASES = [("init", "phase", *phase.split(), *FILE) for phase in
           ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")]  # fmt: skip
@@ -28,9 +28,9 @@ _TOKEN = re.compile(r"token: [a-z0-9]{6}\.[a-z0-9]{16}")
 _TIMEOUT = re.compile("controlPlaneComponentHealthCheck: .*")  # which kubeadm 1.36 forgets when it migrates
 
 
-def authored(version: str, carelessness: float, *, joins: bool = False) -> list[RandomCase]:
+def authored(version: str, carelessness: float, seeds: range, *, joins: bool = False) -> list[RandomCase]:
     cases = []
-    for seed in range(SEED, SEED + CASES):
+    for seed in seeds:
         author = Author(random.Random(f"{seed} {carelessness}"), carelessness)
         cases.append(author.join(seed) if joins and seed % 4 == 0 else author.init(version, seed))
     return cases
@@ -41,12 +41,27 @@ def compare_statuses(case: RandomCase, theirs: Outcome, ours: Outcome) -> bool:
     for their, our in zip(theirs.said, ours.said, strict=True):
         told = f"seed {case.seed}\n{case.text}\ntheirs: {their.err}\nours: {our.err}"
         assert "Traceback" not in our.err, told
-        assert our.is_success == their.is_success, told
+        assert (our.is_success or is_only_about_components(our.err)) == their.is_success, told
     return all(each.is_success for each in theirs.said)
 
 
+def is_only_about_components(err: str) -> bool:
+    """Tell whether `config validate` refuses nothing but what kubeadm hands on unread: each line has a code."""
+    problems = [line for line in err.splitlines() if line.startswith("  ")]
+    return bool(problems) and all(re.match(r"  \[[a-z-]+\] ", line) for line in problems)
+
+
 def test_random_configurations_leave_the_same_files(kubeadm: Kubeadm, tmp_path: Path) -> None:
-    cases = authored(kubeadm.version, 0.002)
+    compare_files(kubeadm, tmp_path, FEW)
+
+
+@pytest.mark.verify
+def test_other_configurations_every_day_leave_the_same_files(kubeadm: Kubeadm, tmp_path: Path, seed: int) -> None:
+    compare_files(kubeadm, tmp_path, range(seed * MANY, (seed + 1) * MANY))
+
+
+def compare_files(kubeadm: Kubeadm, tmp_path: Path, seeds: range) -> None:
+    cases = authored(kubeadm.version, 0.002, seeds)
     theirs = run_kubeadm_batch(Machine.make(tmp_path / "theirs"), kubeadm.program, cases, PHASES)
     ours = run_garboard_batch(Machine.make(tmp_path / "ours"), cases, PHASES)
     compared = 0
@@ -55,11 +70,22 @@ def test_random_configurations_leave_the_same_files(kubeadm: Kubeadm, tmp_path: 
             compared += 1
             differing = differences(without_chance(our.files), without_chance(their.files))
             assert differing == "", f"seed {case.seed}\n{case.text}\n{case.patches}"
-    assert compared >= CASES / 2, "too few configurations were right to tell anything"
+    assert compared >= len(seeds) / 2, "too few configurations were right to tell anything"
 
 
 def test_random_configurations_are_refused_or_migrated_alike(kubeadm: Kubeadm, tmp_path: Path) -> None:
-    cases = authored(kubeadm.version, 0.05, joins=True)
+    compare_migrations(kubeadm, tmp_path, FEW)
+
+
+@pytest.mark.verify
+def test_other_configurations_every_day_are_refused_or_migrated_alike(
+    kubeadm: Kubeadm, tmp_path: Path, seed: int
+) -> None:
+    compare_migrations(kubeadm, tmp_path, range(seed * MANY, (seed + 1) * MANY))
+
+
+def compare_migrations(kubeadm: Kubeadm, tmp_path: Path, seeds: range) -> None:
+    cases = authored(kubeadm.version, 0.05, seeds, joins=True)
     given_version = ("--kubernetes-version", kubeadm.version)
     theirs = run_kubeadm_batch(Machine.make(tmp_path / "theirs"), kubeadm.program, cases, [VALIDATE, MIGRATE])
     lines = [(*line, *given_version) for line in (VALIDATE, MIGRATE)]
@@ -68,7 +94,7 @@ def test_random_configurations_are_refused_or_migrated_alike(kubeadm: Kubeadm, t
         if compare_statuses(case, their, our):
             assert settled(our.said[1].out) == settled(their.said[1].out), f"seed {case.seed}\n{case.text}"
     refused = sum(not each.said[0].is_success for each in theirs)
-    assert CASES / 10 <= refused <= CASES * 9 / 10
+    assert len(seeds) / 10 <= refused <= len(seeds) * 9 / 10
 
 
 def settled(text: str) -> str:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from garboard.model import DEFAULT_VERSION
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.live import make_node_files
-from tests.parity.machine import Machine
+from tests.support.etcd.bolt_files import bolt_file, inline, leaf
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.live import make_node_files
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
 _CONFIG = """\
@@ -26,6 +27,13 @@ _FILES = (
     "/srv/data/file",
 )  # fmt: skip
 _DATA = "/var/lib/etcd/member/snap/db"
+_ALONE = bolt_file(
+    leaf(
+        2,
+        {b"members": inline({b"1": b'{"id": 1, "name": "node-1", "peerURLs": ["https://192.0.2.10:2380"]}'})},
+        is_bucket=True,
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ def become_control_planes(two: Two, made: Machine) -> None:
         for name in ("pki", "manifests"):
             machine.put_tree(f"/etc/kubernetes/{name}", made.root / "etc/kubernetes" / name)
         machine.put("/etc/kubernetes/admin.conf", made.text("/etc/kubernetes/admin.conf"))
-    two.put(_DATA)
+        machine.put(_DATA, _ALONE)
 
 
 @pytest.mark.parametrize(

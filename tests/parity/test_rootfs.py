@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.parity.comparing import differences
-from tests.parity.credentials import without_chance
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import Machine
-from tests.parity.test_phases import FOLDERS, PHASES, owners_and_modes
+from tests.support.parity.comparing import differences, owners_and_modes
+from tests.support.parity.credentials import without_chance
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.node_run import FILE_FOLDERS, FILE_PHASES
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
 CONFIG = """\
@@ -43,15 +43,15 @@ def test_everything_happens_below_the_root(kubeadm: Kubeadm, tmp_path: Path) -> 
         machine = Machine.make(tmp_path / name)
         run = partial(machine.run, kubeadm.program) if name == "theirs" else machine.run_garboard
         roots.append(other_root(machine, kubeadm.version))
-        lines = [*(f"init phase {phase} --config /kubeadm.yaml" for phase in PHASES), *LATER]
+        lines = [*(f"init phase {phase} --config /kubeadm.yaml" for phase in FILE_PHASES), *LATER]
         done = [run("--rootfs", "/other", *line.split()) for line in lines[:-1]]
         done.append(run(*lines[-1].split(), "--rootfs=/other"))
         statuses.append([each.returncode for each in done])
         assert not machine.files("/etc/kubernetes", "/var/lib/kubelet")
     theirs, ours = roots
-    assert statuses[0] == statuses[1] == [0] * (len(PHASES) + len(LATER))
+    assert statuses[0] == statuses[1] == [0] * (len(FILE_PHASES) + len(LATER))
     assert "/srv/kubernetes/pki/ca.crt" in ours.files("/srv")
-    files = [without_chance({k: v for k, v in each.files(*FOLDERS).items() if "/csr/" not in k}) for each in roots]
+    files = [without_chance({k: v for k, v in each.files(*FILE_FOLDERS).items() if "/csr/" not in k}) for each in roots]
     assert differences(files[1], files[0]) == ""
     assert owners_and_modes(ours) == owners_and_modes(theirs)
 

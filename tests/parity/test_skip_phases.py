@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.node_run import CONFIG_PATH, CONFIGURATIONS, Configuration
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.node_run import CONFIG_PATH, CONFIGURATIONS, Configuration
 
 pytestmark = pytest.mark.real
 CONFIGURATION = Configuration(CONFIGURATIONS / "defaults.yaml", "encryptionAlgorithm: ECDSA-P256\n")

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from garboard.manifests import ControlPlaneNode
-from garboard.manifests.rootless import USERS, ownerships
-from garboard.manifests.rootless_users import plan_users
-from tests.parity.comparing import differences
-from tests.parity.kubeadm import Kubeadm
-from tests.parity.machine import Machine
-from tests.parity.node_run import CONFIGURATIONS, Configuration, run_kubeadm
-from tests.parity.rendering import host_of, load, render_node
+from garboard.manifests.rootless import USERS, ownerships, plan_users
+from tests.support.parity.comparing import differences
+from tests.support.parity.kubeadm import Kubeadm
+from tests.support.parity.node_run import CONFIGURATIONS, Configuration, run_kubeadm
+from tests.support.parity.rendering import host_of, load, render_node
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
 

@@ -9,7 +9,7 @@ import pytest
 
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
-from tests.parity.live import (
+from tests.support.parity.live import (
     ADMIN_BINDING,
     SUPER_ADMIN,
     LiveCluster,
@@ -19,7 +19,7 @@ from tests.parity.live import (
     make_node_files,
     when_ready,
 )
-from tests.parity.machine import Machine
+from tools.harness.machine import Machine
 
 pytestmark = pytest.mark.real
 TOKEN = re.compile(r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b")
@@ -80,6 +80,7 @@ def secret_of(cluster: LiveCluster, printed: str) -> Object:
             "expires": "expiration" in data}  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("flags", CREATIONS.values(), ids=CREATIONS.keys())
 def test_tokens_of_both_are_equal(cluster: LiveCluster, flags: tuple[str, ...]) -> None:
     status, theirs = kubeadm(cluster, "create", *flags)
@@ -107,6 +108,7 @@ def test_deleting_all_leaves_nothing_to_list(cluster: LiveCluster) -> None:
     assert set(cluster.objects()) <= {ADMIN_BINDING}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED.keys())
 def test_both_refuse(cluster: LiveCluster, line: tuple[str, ...]) -> None:
     assert kubeadm(cluster, *line)[0] != 0

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
-from garboard.patches.args import compile_args, flag_name
+from garboard.patches.args import compile_args
 from garboard.patches.json6902 import apply_args, apply_json
-from garboard.patches.taking import copy_of
+from garboard.patches.json_values import copy_of
 
 FLAGS = st.sampled_from(["profiling", "v", "audit-log-path", "feature-gates"])
 VALUES = st.booleans() | st.integers(0, 9) | st.sampled_from(["a", "b=c", ""])
@@ -73,8 +73,3 @@ def test_wrong_args_or_document_is_refused(document: Json, args: Json, error_cla
     with pytest.raises(PatchFailed) as failure:
         apply_args(document, args)
     assert failure.value.error_class == error_class
-
-
-@pytest.mark.parametrize(("word", "name"), [("--a=1", "a"), ("--a", "a"), ("-v=2", "v"), ("etcd", ""), ("a=b", "")])
-def test_flag_is_known_by_its_dashes(word: str, name: str) -> None:
-    assert flag_name(word) == name

@@ -12,9 +12,9 @@ from garboard.errors import PatchFailed
 from garboard.model import DEFAULT_VERSION
 from garboard.patches import PatchType, capture_patch
 from garboard.patches.json6902 import apply_json
+from garboard.patches.json_values import copy_of
 from garboard.patches.merge import apply_merge
 from garboard.patches.strategic import apply_strategic
-from garboard.patches.taking import copy_of
 from garboard.schema import load_schema
 
 POD = load_schema(DEFAULT_VERSION).find_kind("Pod").type

@@ -11,9 +11,9 @@ from garboard.model import DEFAULT_VERSION
 from garboard.patches import (
     Patch,
     PatchChecks,
+    PatchSubject,
     PatchType,
-    Source,
-    Subject,
+    SourceText,
     find_target,
     findings_as_json,
     findings_as_sarif,
@@ -61,11 +61,11 @@ ORIGINALS: tuple[Json, ...] = (
 @settings(max_examples=150, deadline=None)
 def test_any_document_can_be_linted(documents: list[tuple[PatchType, Json]], target: str, is_tried: bool) -> None:
     patches = [
-        Patch(Source(f"{number}.yaml", write_json(value)), type_, value)
+        Patch(SourceText(f"{number}.yaml", write_json(value)), type_, value)
         for number, (type_, value) in enumerate(documents)
     ]
-    subject = Subject.of_target(find_target(target, DEFAULT_VERSION), SCHEMA, ORIGINALS if is_tried else ())
-    findings = lint_patches(patches, subject, PatchChecks(SCHEMA))
+    subject = PatchSubject.of_target(find_target(target, DEFAULT_VERSION), SCHEMA)
+    findings = lint_patches(patches, subject, PatchChecks(SCHEMA), ORIGINALS if is_tried else ())
     for finding in findings:
         assert finding.position.line >= 1
         assert finding.message
@@ -78,8 +78,9 @@ def test_any_document_can_be_linted(documents: list[tuple[PatchType, Json]], tar
 @settings(max_examples=100, deadline=None)
 def test_any_text_that_reads_as_a_document_can_be_linted(text: str, type_: PatchType) -> None:
     try:
-        patch = Patch.from_yaml(Source("patch.yaml", text), type_)
+        patch = Patch.from_yaml(SourceText("patch.yaml", text), type_)
     except GarboardError:
         return
     for target in ("kube-apiserver", "corednsdeployment"):
-        lint_patches([patch], Subject.of_target(find_target(target, DEFAULT_VERSION), SCHEMA), PatchChecks(SCHEMA))
+        subject = PatchSubject.of_target(find_target(target, DEFAULT_VERSION), SCHEMA)
+        lint_patches([patch], subject, PatchChecks(SCHEMA))

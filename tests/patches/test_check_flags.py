@@ -3,11 +3,10 @@
 import pytest
 
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
-from garboard.patches import Finding, Patch, PatchType, Severity, Source, check_patch, find_target
-from garboard.patches.check import COMPONENTS
+from garboard.patches import Finding, Patch, PatchType, Severity, SourceText, check_patch, find_target
 from garboard.schema import load_schema
 
-V1_36, V1_37 = SUPPORTED_VERSIONS
+V1_36, V1_37 = SUPPORTED_VERSIONS[:2]
 
 
 def check(
@@ -18,8 +17,9 @@ def check(
     version: KubernetesVersion = V1_37,
 ) -> list[Finding]:
     schema = load_schema(version)
-    patch = Patch.from_yaml(Source("patch.yaml", text), type_)
-    return check_patch(patch, find_target(target, version).shape(schema), schema, COMPONENTS.get(target))
+    patch = Patch.from_yaml(SourceText("patch.yaml", text), type_)
+    found = find_target(target, version)
+    return check_patch(patch, found.shape(schema), schema, found.component)
 
 
 def command(*words: str, name: str = "kube-apiserver") -> str:
@@ -82,9 +82,9 @@ def test_value_as_the_next_word_is_checked_too() -> None:
 
 
 def test_locked_gate_cannot_be_turned() -> None:
-    gates = load_schema(V1_37).feature_gates("kube-apiserver")
-    assert gates is not None
-    locked = next(name for name, gate in gates.items() if gate.is_locked and gate.default)
+    component = load_schema(V1_37).component("kube-apiserver")
+    assert component is not None
+    locked = next(name for name, gate in component.feature_gates.items() if gate.is_locked and gate.default)
     assert check(command("kube-apiserver", f"--feature-gates={locked}=true")) == []
     assert told(check(command("kube-apiserver", f"--feature-gates={locked}=false"))) == [("locked-feature-gate", 6, 7)]
 
@@ -121,7 +121,7 @@ def test_flags_are_those_of_the_exact_minor(target: str, word: str, in_1_36: str
         assert [each.error_class for each in found] == ([expected] if expected else [])
         if expected and in_1_36 != in_1_37 and found[0].severity is Severity.ERROR:
             assert found[0].hint is not None
-            assert found[0].hint.endswith("accepts it; the patch cannot serve both minors")
+            assert found[0].hint.endswith("accepts it; what is written here cannot serve both minors")
 
 
 def test_command_that_forgets_its_program_is_found() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from garboard.documents import Position
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
-from garboard.patches import Finding, Patch, PatchType, Source, check_patch
-from garboard.schema import Field, StructType, load_schema
+from garboard.patches import Finding, Patch, PatchType, SourceText, check_patch
+from garboard.schema import FieldType, StructType, load_schema
 
 ROOTS = (
     ("v1", "Pod"),
@@ -33,7 +33,7 @@ class Reach:
 
     root: StructType
     type: StructType
-    way: tuple[tuple[str, Field], ...]
+    way: tuple[tuple[str, FieldType], ...]
 
     @property
     def merge_key(self) -> str:
@@ -94,7 +94,7 @@ def opening(reach: Reach) -> tuple[str, str]:
     begin, end = "{", "}"
     for name, field in reach.way:
         begin += f'"{name}": '
-        inner: Field = field
+        inner: FieldType = field
         while inner.of is not None:
             begin, end = (
                 begin + ("[" if inner.kind == "list" else '{"key": '),
@@ -104,12 +104,13 @@ def opening(reach: Reach) -> tuple[str, str]:
         begin, end = begin + "{", "}" + end
         if field.strategy == "merge" and inner.type is not None:
             scalar = inner.type.fields[field.merge_key].scalar
-            begin += f'"{field.merge_key}": {"1" if scalar.startswith("int") else json.dumps("x")}, '
+            filler = "10.0.0.1" if field.merge_key == "ip" else "x"
+            begin += f'"{field.merge_key}": {"1" if scalar.startswith("int") else json.dumps(filler)}, '
     return begin, end
 
 
 def check(text: str, type_: PatchType, reach: Reach, version: KubernetesVersion) -> list[Finding]:
-    patch = Patch.from_yaml(Source("patch.yaml", text), type_)
+    patch = Patch.from_yaml(SourceText("patch.yaml", text), type_)
     return check_patch(patch, reach.root, load_schema(version))
 
 

@@ -10,10 +10,10 @@ from garboard.documents import Json, equal
 from garboard.errors import BadUsage, PatchFailed
 from garboard.model import DEFAULT_VERSION
 from garboard.patches import create_three_way, create_two_way
+from garboard.patches.json_values import copy_of
 from garboard.patches.strategic import apply_strategic
-from garboard.patches.taking import copy_of
 from garboard.schema import load_schema
-from tests.patches.random_patches import RandomPatches
+from tests.support.patches.random_patches import RandomPatches
 
 SCHEMA = load_schema(DEFAULT_VERSION)
 KINDS = ("Pod", "Deployment", "Service", "KubeletConfiguration", "Node")

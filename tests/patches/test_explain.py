@@ -12,14 +12,16 @@ from garboard.patches import (
     OriginKind,
     Origins,
     Patch,
+    PatchSubject,
     PatchType,
-    Source,
+    SourceText,
     TextBase,
-    apply_watched,
+    apply_patches,
     explain_text,
+    find_target,
     history_as_json,
 )
-from garboard.patches.taking import copy_of
+from garboard.patches.json_values import copy_of
 from garboard.schema import load_schema
 
 POD = load_schema(DEFAULT_VERSION).find_kind("Pod").type
@@ -41,11 +43,12 @@ spec:
 
 def origins(*patches: tuple[str, str]) -> Origins:
     run = [
-        Patch.from_yaml(Source(f"p{number}.yaml", text), PatchType(type_))
+        Patch.from_yaml(SourceText(f"p{number}.yaml", text), PatchType(type_))
         for number, (type_, text) in enumerate(patches, start=1)
     ]
     base = read_yaml(BASE, source="base.yaml")
-    return Origins(apply_watched(copy_of(base), run, POD), TextBase(Source("base.yaml", BASE)))
+    applied = apply_patches(copy_of(base), run, PatchSubject(POD), is_traced=True)
+    return Origins(applied, TextBase(SourceText("base.yaml", BASE)))
 
 
 def told(field: str, *patches: tuple[str, str]) -> list[str]:
@@ -161,6 +164,83 @@ def test_taken_away_fields_are_listed_after_those_that_are_there() -> None:
     patched = origins(("merge", "metadata: {labels: {tier: null, x: b}}\n"), removal)
     names = [name for name, _ in patched.fields_by(OriginKind.PATCH)]
     assert names == ["metadata.labels.x", "metadata.labels.tier", "spec.containers[name=web].command[--profiling]"]
+
+
+TWO_OPERATIONS = (
+    "json",
+    """\
+- {op: add, path: /metadata/annotations, value: {a: b}}
+- {op: add, path: /spec/containers/0/resources, value: {limits: {cpu: 1}}}
+- {op: replace, path: /metadata/annotations/a, value: c}
+""",
+)
+
+
+def test_parent_names_the_operation_that_wrote_inside_it() -> None:
+    lines = told("spec", TWO_OPERATIONS)
+    assert lines[1] == "  set by base.yaml:5:1 (base)"
+    assert lines[2].startswith(
+        "  depends on p1.yaml:2:49 (json patch), which writes spec.containers[name=web].resources: without it"
+    )
+    assert len(lines) == 3
+
+
+def test_parent_that_one_operation_made_and_another_changed_names_both() -> None:
+    assert told("metadata.annotations", TWO_OPERATIONS) == [
+        'metadata.annotations: {"a": "c"}',
+        "  set by p1.yaml:1:42 (json patch)",
+        "  with p1.yaml:3:48 (json patch), which writes metadata.annotations.a",
+    ]
+
+
+def test_parent_names_what_still_stands_of_a_patch_not_what_a_later_one_overrode() -> None:
+    first = ("merge", "metadata: {labels: {tier: b}}\nspec: {nodeName: x}\n")
+    second = ("merge", "metadata: {labels: {tier: c}}\n")
+    [cause] = origins(first, second).history(FieldPath.parse("metadata")).causes
+    assert [(part.name, part.origin.where) for part in cause.parts] == [("metadata.labels.tier", "p2.yaml:1:21")]
+
+
+def test_changed_flag_is_one_part_of_its_command() -> None:
+    patched = origins(("args", "profiling: false\nv: null\n"))
+    [cause] = patched.history(FieldPath.parse("spec.containers[web]")).causes
+    assert [(part.name, part.origin.where) for part in cause.parts] == [
+        ("spec.containers[name=web].command[--profiling]", "p1.yaml:1:1"),
+        ("spec.containers[name=web].command", "p1.yaml:2:1"),
+    ]
+
+
+def test_parent_of_a_removed_element_names_the_operation_that_removed_it() -> None:
+    patch = (
+        "json",
+        "- {op: add, path: /metadata/annotations, value: {}}\n- {op: remove, path: /spec/containers/0/env/0}\n",
+    )
+    assert "p1.yaml:2:16" in told("spec.containers[web].env", patch)[2]
+    assert told("spec.containers[web].env[TZ].value", patch)[1].startswith("  removed by p1.yaml:2:16 (json patch)")
+
+
+def test_parent_of_an_element_that_was_only_moved_names_the_operation() -> None:
+    first = ("json", "- {op: add, path: /spec/containers/-, value: {name: new, image: x}}\n")
+    move = "- {op: move, from: /spec/containers/1, path: /spec/containers/0}\n"
+    second = ("json", f"- {{op: add, path: /metadata/annotations, value: {{}}}}\n{move}")
+    assert any("p2.yaml:2:3 (json patch)" in line for line in told("spec.containers", first, second))
+
+
+def test_value_that_decoding_spells_anew_has_the_origin_that_wrote_it() -> None:
+    subject = PatchSubject.of_target(find_target("kube-scheduler", DEFAULT_VERSION), load_schema(DEFAULT_VERSION))
+    text = BASE.replace("    env:", "    resources: {requests: {cpu: 100m}}\n    env:")
+    patch = "spec: {containers: [{name: web, resources: {requests: {cpu: 0.1, memory: 1024Mi}}}]}\n"
+    run = [Patch.from_yaml(SourceText("p1.yaml", patch), PatchType.STRATEGIC)]
+    applied = apply_patches(read_yaml(text, source="base.yaml"), run, subject, is_traced=True)
+    traced = Origins(applied, TextBase(SourceText("base.yaml", text)))
+    stories = {name: explain_text(name, history).splitlines() for name, history in traced.fields_by(OriginKind.PATCH)}
+    assert stories["spec.containers[name=web].resources.requests.memory"] == [
+        'spec.containers[name=web].resources.requests.memory: "1Gi"',
+        '  set by p1.yaml:1:66 (strategic patch) as "1024Mi"',
+    ]
+    assert stories["spec.containers[name=web].resources.requests.cpu"][1:] == [
+        '  set by p1.yaml:1:56 (strategic patch) as 0.1, over "100m"',
+        '  was "100m", set by base.yaml:10:28 (base)',
+    ]
 
 
 MAKER = ("merge", "metadata: {annotations: {}}\n")

@@ -8,8 +8,9 @@ from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
 from garboard.patches.capture import create_json
 from garboard.patches.json6902 import apply_json
-from garboard.patches.taking import Taker, copy_of
-from tests.patches.test_merge import OBJECTS
+from garboard.patches.json_values import copy_of
+from garboard.patches.writer import DocumentWriter
+from tests.support.patches.json_documents import OBJECTS
 
 
 def operation(name: str, path: str, **members: Json) -> Json:
@@ -29,9 +30,9 @@ def operation(name: str, path: str, **members: Json) -> Json:
     ],
 )
 def test_operation_follows_the_rfc_without_a_remark(document: Json, step: Json, outcome: Json) -> None:
-    taker = Taker()
-    assert equal(apply_json(document, [step], taker), outcome)
-    assert taker.remarks == []
+    writer = DocumentWriter()
+    assert equal(apply_json(document, [step], writer), outcome)
+    assert writer.remarks == []
 
 
 @pytest.mark.parametrize(
@@ -49,9 +50,9 @@ def test_operation_follows_the_rfc_without_a_remark(document: Json, step: Json, 
     ],
 )
 def test_leniency_of_the_reference_is_kept_and_remarked(step: Json, outcome: Json, error_class: str) -> None:
-    taker = Taker()
-    assert equal(apply_json({"a": [1]}, [step], taker), outcome)
-    assert error_class in {remark.error_class for remark in taker.remarks}
+    writer = DocumentWriter()
+    assert equal(apply_json({"a": [1]}, [step], writer), outcome)
+    assert error_class in {remark.error_class for remark in writer.remarks}
 
 
 @pytest.mark.parametrize(
@@ -85,9 +86,9 @@ def test_operation_is_refused(patch: Json, error_class: str) -> None:
 @given(OBJECTS, OBJECTS)
 def test_created_patch_yields_the_modified_document(original: dict[str, Json], modified: dict[str, Json]) -> None:
     patch = create_json(original, modified)
-    taker = Taker()
-    assert equal(apply_json(copy_of(original), patch, taker), modified)
-    assert taker.remarks == []
+    writer = DocumentWriter()
+    assert equal(apply_json(copy_of(original), patch, writer), modified)
+    assert writer.remarks == []
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,7 +4,7 @@ import pytest
 
 from garboard.documents import Json
 from garboard.model import DEFAULT_VERSION
-from garboard.patches import Finding, Patch, PatchChecks, PatchType, Source, Subject, find_target, lint_patches
+from garboard.patches import Finding, Patch, PatchChecks, PatchSubject, PatchType, SourceText, find_target, lint_patches
 from garboard.schema import load_schema
 
 SCHEMA = load_schema(DEFAULT_VERSION)
@@ -22,10 +22,10 @@ def pod(name: str = "etcd") -> Json:
 
 def lint(*texts: tuple[str, str], originals: tuple[Json, ...] = ()) -> list[Finding]:
     patches = [
-        Patch.from_yaml(Source(f"{number}.yaml", text), PatchType(type_))
+        Patch.from_yaml(SourceText(f"{number}.yaml", text), PatchType(type_))
         for number, (type_, text) in enumerate(texts, start=1)
     ]
-    return lint_patches(patches, Subject.of_target(ETCD, SCHEMA, originals), PatchChecks(SCHEMA))
+    return lint_patches(patches, PatchSubject.of_target(ETCD, SCHEMA), PatchChecks(SCHEMA), originals)
 
 
 def told(findings: list[Finding]) -> list[tuple[str, str]]:

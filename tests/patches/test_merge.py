@@ -7,16 +7,11 @@ from hypothesis import strategies as st
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
 from garboard.patches.capture import create_merge
+from garboard.patches.json_values import copy_of
 from garboard.patches.merge import apply_merge
-from garboard.patches.taking import Taker, copy_of
+from garboard.patches.writer import DocumentWriter
+from tests.support.patches.json_documents import LEAVES, OBJECTS
 
-LEAVES = st.booleans() | st.integers(-5, 5) | st.sampled_from(["a", "b", ""])
-VALUES = st.recursive(
-    LEAVES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
-    max_leaves=8,
-)
-OBJECTS = st.dictionaries(st.sampled_from("abcd"), VALUES, max_size=4)
 PATCHES = st.recursive(
     LEAVES | st.none(),
     lambda inner: st.lists(LEAVES, max_size=3) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=3),
@@ -63,6 +58,6 @@ def test_created_patch_yields_the_modified_document(original: dict[str, Json], m
 
 
 def test_null_that_removes_nothing_is_remarked() -> None:
-    taker = Taker()
-    apply_merge({}, {"a": None}, taker)
-    assert [remark.error_class for remark in taker.remarks] == ["zero-match"]
+    writer = DocumentWriter()
+    apply_merge({}, {"a": None}, writer)
+    assert [remark.error_class for remark in writer.remarks] == ["zero-match"]

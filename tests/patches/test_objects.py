@@ -3,14 +3,17 @@
 import pytest
 
 from garboard.documents import Json
-from garboard.errors import BadDocument, GarboardError
+from garboard.errors import BadDocument, GarboardError, InvalidValue
 from garboard.patches import ObjectPatches, read_patch_set, unmatched
+from garboard.patches.objects import LabelSelector
 
 WEB: Json = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "web-1", "namespace": "shop", "labels": {"tier": "front"}},
 }
+
+LABELS = {"app": "web", "tier": "front", "example.com/team": "a"}
 
 
 def patch_set(target: str) -> ObjectPatches:
@@ -75,3 +78,48 @@ def test_unreadable_patch_file_is_told() -> None:
 
     with pytest.raises(GarboardError, match=r"cannot read a\.yaml"):
         read_patch_set(b"patches: [{file: a.yaml}]", source="set.yaml", load=fail)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_selected"),
+    [
+        ("", True),
+        ("app=web", True),
+        ("app==web", True),
+        ("app!=web", False),
+        ("env!=prod", True),
+        ("app", True),
+        ("env", False),
+        ("!env", True),
+        ("!app", False),
+        ("app in (web, db)", True),
+        ("app notin (web, db)", False),
+        ("env notin (prod)", True),
+        ("env in (prod)", False),
+        ("app=web,tier=front", True),
+        ("app=web, tier=back", False),
+        ("example.com/team=a", True),
+        ("app=", False),
+    ],
+)
+def test_selector_selects(text: str, is_selected: bool) -> None:
+    assert LabelSelector.parse(text).matches(LABELS) is is_selected
+
+
+@pytest.mark.parametrize("text", ["=web", "app=web tier=front", "app in web", "!", "app in (a", ",", "a b", "app><b"])
+def test_text_that_is_no_selector_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue) as failure:
+        LabelSelector.parse(text)
+    assert failure.value.hint
+
+
+@pytest.mark.parametrize("entry", ["{}", "{file: a.yaml, patch: 'a: 1'}"], ids=["neither", "both"])
+def test_entry_has_a_file_or_an_inline_patch(entry: str) -> None:
+    with pytest.raises(InvalidValue, match=r"set\.yaml:2:3: an entry needs either `file` or `patch`"):
+        read_patch_set(f"patches:\n- {entry}\n".encode(), source="set.yaml", load=lambda _: b"a: 1\n")
+
+
+def test_inline_patch_is_applied_like_one_in_a_file() -> None:
+    text = "patches:\n- target: {kind: Deployment}\n  type: json\n  patch: |\n    - op: remove\n      path: /a\n"
+    [entry] = read_patch_set(text.encode(), source="set.yaml", load=lambda _: b"").for_object(WEB)
+    assert [patch.value for patch in entry.patches] == [[{"op": "remove", "path": "/a"}]]

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import HealthCheck, Phase, find, given, reject, settings
 from hypothesis import strategies as st
 
 from garboard.documents import Json, write_yaml
@@ -22,32 +22,30 @@ from garboard.patches import (
     History,
     Origins,
     Patch,
+    PatchSubject,
     PatchType,
-    Source,
+    SourceText,
     TextBase,
     apply_patches,
-    apply_watched,
     find_target,
-    finish,
-    patch_target,
 )
 from garboard.patches.fieldpath import Nameless, Pick, Segment
-from garboard.patches.origin import same
-from garboard.patches.taking import copy_of
-from garboard.patches.trace import ABSENT, JsonOrAbsent
+from garboard.patches.json_values import ABSENT, JsonOrAbsent, copy_of, same, value_at
 from garboard.schema import StructType, load_schema
-from tests.patches.pod_patches import Drawn, dictionaries, lists_by_key, patches, pods, texts
-from tests.patches.random_patches import RandomPatches
+from tests.support.patches.pod_patches import Drawn, dictionaries, lists_by_key, patches, pods, texts
+from tests.support.patches.random_patches import RandomPatches
 
 SCHEMA = load_schema(DEFAULT_VERSION)
 POD = SCHEMA.find_kind("Pod").type
-TARGET = find_target("kube-scheduler", SCHEMA.version)
+TARGET = PatchSubject.of_target(find_target("kube-scheduler", SCHEMA.version), SCHEMA)
 KEYS = ("mountPath", "devicePath", "containerPort", "topologyKey", "port", "uid", "ip", "name", "type", "key")
+# To find a shape takes as many tries as it takes; to make it small is of no use here.
+FINDING = settings(max_examples=20_000, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None)
 Run: TypeAlias = "Callable[[Json, Sequence[Patch]], Json]"
 
 
 def make_patch(number: int, value: Json, type_: PatchType) -> Patch:
-    return Patch(Source(f"p{number}.yaml", write_yaml(value)), type_, value)
+    return Patch(SourceText(f"p{number}.yaml", write_yaml(value)), type_, value)
 
 
 # Fields, by names that do not depend on where list elements stand
@@ -119,7 +117,7 @@ def apply_what_can_be(document: Json, run: Sequence[Patch], shape: StructType) -
     good = []
     for patch in run:
         try:
-            document = apply_patches(copy_of(document), [patch], shape).document
+            document = apply_patches(copy_of(document), [patch], PatchSubject(shape)).document
             good.append(patch)
         except PatchFailed:
             continue
@@ -127,7 +125,7 @@ def apply_what_can_be(document: Json, run: Sequence[Patch], shape: StructType) -
 
 
 def assert_causal(base: Json, applied: Applied, outcome: Run) -> None:
-    origins = Origins(applied, TextBase(Source("base.yaml", write_yaml(base))))
+    origins = Origins(applied, TextBase(SourceText("base.yaml", write_yaml(base))))
     run = applied.patches
     for number, patch in enumerate(run):
         without = outcome(copy_of(base), run[:number] + run[number + 1 :])
@@ -148,7 +146,29 @@ def test_taking_a_patch_away_changes_exactly_the_fields_that_name_it(base: Any, 
     base = {"apiVersion": "v1", "kind": "Pod", **base}
     drawn = [make_patch(number, value, type_) for number, (value, type_) in enumerate(drafts)]
     _, run = apply_what_can_be(base, drawn, POD)
-    assert_causal(base, apply_watched(copy_of(base), run, POD), plain(POD))
+    assert_causal(base, apply_patches(copy_of(base), run, PatchSubject(POD), is_traced=True), plain(POD))
+
+
+REPLACED_MAPS = [("metadata",), ("metadata", "labels"), ("spec", "containers", 0, "resources")]
+NULLS_OF_ELEMENTS = [("containers", "image"), ("initContainers", "resources")]
+
+
+@pytest.mark.parametrize("at", REPLACED_MAPS, ids=str)
+def test_maps_that_replace_are_among_the_patches(at: tuple[str | int, ...]) -> None:
+    wanted = (*at, "$patch")
+    find(
+        patches,
+        lambda drawn: drawn[1] is PatchType.STRATEGIC and value_at(drawn[0], wanted) == "replace",
+        settings=FINDING,
+    )
+
+
+@pytest.mark.parametrize(("name", "member"), NULLS_OF_ELEMENTS)
+def test_nulls_in_list_elements_are_among_the_patches(name: str, member: str) -> None:
+    wanted = ("spec", name, 0, member)
+    find(
+        patches, lambda drawn: drawn[1] is PatchType.STRATEGIC and value_at(drawn[0], wanted) is None, settings=FINDING
+    )
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
@@ -159,14 +179,14 @@ def test_the_same_holds_for_a_target_whose_outcome_is_decoded(base: Any, drafts:
     def outcome(document: Json, run: Sequence[Patch]) -> Json:
         patched, _ = apply_what_can_be(document, run, POD)
         try:
-            return finish(copy_of(patched), base, TARGET, SCHEMA)
+            return TARGET.decoded(copy_of(patched), base)
         except BadDocument:
             return patched
 
     drawn = [make_patch(number, value, type_) for number, (value, type_) in enumerate(drafts)]
     _, run = apply_what_can_be(base, drawn, POD)
     try:
-        applied = patch_target(copy_of(base), run, TARGET, SCHEMA, is_watched=True)
+        applied = apply_patches(copy_of(base), run, TARGET, is_traced=True)
     except GarboardError:
         reject()
     assert_causal(base, applied, outcome)
@@ -185,7 +205,27 @@ def test_the_same_holds_for_large_documents_of_any_kind(kind: str, seed: int) ->
         make = {PatchType.STRATEGIC: made.strategic, PatchType.MERGE: made.merge, PatchType.JSON: made.operations}
         drafts.append(make_patch(number, make[type_](base), type_))
     _, run = apply_what_can_be(base, drafts, shape)
-    assert_causal(base, apply_watched(copy_of(base), run, shape), plain(shape))
+    assert_causal(base, apply_patches(copy_of(base), run, PatchSubject(shape), is_traced=True), plain(shape))
+
+
+def places(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of everything in a document, maps and lists included."""
+    yield path
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, member in members:
+        yield from places(member, (*path, step))
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(pods(nulls=False, directives=False), st.lists(patches, min_size=1, max_size=3))
+def test_whatever_is_there_has_an_origin(base: Any, drafts: list[Any]) -> None:
+    base = {"apiVersion": "v1", "kind": "Pod", **base}
+    drawn = [make_patch(number, value, type_) for number, (value, type_) in enumerate(drafts)]
+    _, run = apply_what_can_be(base, drawn, POD)
+    applied = apply_patches(copy_of(base), run, PatchSubject(POD), is_traced=True)
+    origins = Origins(applied, TextBase(SourceText("base.yaml", write_yaml(base))))
+    for path in places(applied.document):
+        assert origins.history_at(path).origin is not None, path
 
 
 # The trace by itself: where no patch enables another, the only one who wrote a value is the one who decides it
@@ -227,7 +267,10 @@ def only_writer(history: History) -> Patch | None:
 def test_only_writer_of_a_value_is_its_only_cause(base: Any, drafts: list[Any]) -> None:
     base = {"apiVersion": "v1", "kind": "Pod", **base}
     run = [make_patch(number, value, type_) for number, (value, type_) in enumerate(drafts)]
-    origins = Origins(apply_watched(copy_of(base), run, POD), TextBase(Source("base.yaml", write_yaml(base))))
+    origins = Origins(
+        apply_patches(copy_of(base), run, PatchSubject(POD), is_traced=True),
+        TextBase(SourceText("base.yaml", write_yaml(base))),
+    )
     for path in origins.leaves():
         history = origins.history_at(path)
         if isinstance(history.value, str) and "command" not in path:

@@ -4,7 +4,7 @@ import pytest
 
 from garboard.documents import Json
 from garboard.model import DEFAULT_VERSION
-from garboard.patches import Finding, Patch, PatchType, Severity, Source, apply_watched
+from garboard.patches import Finding, Patch, PatchSubject, PatchType, Severity, SourceText, apply_patches
 from garboard.patches.overlaps import find_overlaps
 from garboard.schema import load_schema
 
@@ -23,10 +23,10 @@ def pod() -> Json:
 
 def overlaps(*texts: tuple[str, str]) -> list[Finding]:
     patches = [
-        Patch.from_yaml(Source(f"{number}.yaml", text), PatchType(type_))
+        Patch.from_yaml(SourceText(f"{number}.yaml", text), PatchType(type_))
         for number, (type_, text) in enumerate(texts, start=1)
     ]
-    return find_overlaps(apply_watched(pod(), patches, POD))
+    return find_overlaps(apply_patches(pod(), patches, PatchSubject(POD), is_traced=True))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from garboard.model import DEFAULT_VERSION
-from garboard.patches import Finding, Patch, PatchType, Source
+from garboard.patches import Finding, Patch, PatchType, SourceText
 from garboard.patches.static_overlaps import find_static_overlaps
 from garboard.schema import load_schema
 
@@ -13,7 +13,7 @@ Texts = tuple[tuple[str, str], ...]
 
 def overlaps(*texts: tuple[str, str]) -> list[Finding]:
     patches = [
-        Patch.from_yaml(Source(f"{number}.yaml", text), PatchType(type_))
+        Patch.from_yaml(SourceText(f"{number}.yaml", text), PatchType(type_))
         for number, (type_, text) in enumerate(texts, start=1)
     ]
     return find_static_overlaps(patches, POD)

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
 from garboard.model import DEFAULT_VERSION
+from garboard.patches.json_values import copy_of
 from garboard.patches.strategic import apply_strategic, combine_patches
-from garboard.patches.taking import Taker, copy_of
+from garboard.patches.writer import DocumentWriter
 from garboard.schema import load_schema
-from tests.patches.random_patches import RandomPatches
+from tests.support.patches.random_patches import RandomPatches
 
 SCHEMA = load_schema(DEFAULT_VERSION)
 POD = SCHEMA.find_kind("Pod").type
@@ -94,9 +95,9 @@ def test_map_of_lists_cannot_be_merged() -> None:
 
 
 def test_null_that_removes_nothing_is_remarked() -> None:
-    taker = Taker()
-    apply_strategic(spec(), spec(priority=None), POD, taker)
-    assert [(remark.error_class, remark.at) for remark in taker.remarks] == [("zero-match", ("spec", "priority"))]
+    writer = DocumentWriter()
+    apply_strategic(spec(), spec(priority=None), POD, writer)
+    assert [(remark.error_class, remark.at) for remark in writer.remarks] == [("zero-match", ("spec", "priority"))]
 
 
 @settings(max_examples=60, deadline=None)

@@ -13,18 +13,18 @@ from garboard.patches import (
     NodeFacts,
     Patch,
     PatchFile,
+    PatchSubject,
     PatchType,
-    Source,
+    SourceText,
     apply_patches,
     as_decoded,
     create_three_way,
     create_two_way,
     find_target,
-    patch_target,
     read_patch_tree,
 )
 from garboard.schema import StructType, load_schema
-from tests.equality import same_value
+from tests.support.equality import same_value
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "patches"
 VERSION = KubernetesVersion(1, 36, 4)
@@ -58,8 +58,8 @@ def check(vector: dict[str, Any], outcome: Outcome) -> None:
 
 def patch_of(vector: dict[str, Any], type_: PatchType) -> Patch:
     if "patchText" in vector:
-        return Patch.from_kubectl(Source("patch.yaml", vector["patchText"]), type_)
-    return Patch(Source("patch.yaml", json.dumps(vector["patch"])), type_, vector["patch"])
+        return Patch.from_kubectl(SourceText("patch.yaml", vector["patchText"]), type_)
+    return Patch(SourceText("patch.yaml", json.dumps(vector["patch"])), type_, vector["patch"])
 
 
 @pytest.mark.parametrize("vector", [*vectors("strategic"), *vectors("json-patch"), *vectors("merge-patch")])
@@ -68,7 +68,7 @@ def test_patch_gives_what_the_reference_gives(vector: dict[str, Any]) -> None:
     outcome: Outcome
     try:
         shape = shape_of(vector["kind"]) if type_ is PatchType.STRATEGIC else None
-        outcome = apply_patches(as_decoded(vector["original"]), [patch_of(vector, type_)], shape).document
+        outcome = apply_patches(as_decoded(vector["original"]), [patch_of(vector, type_)], PatchSubject(shape)).document
     except GarboardError as error:
         outcome = error
     check(vector, outcome)
@@ -97,11 +97,13 @@ def test_patch_directory_gives_what_kubeadm_writes(vector: dict[str, Any]) -> No
         for name, text in vector["files"].items()
     ]
     target = find_target(vector["target"], VERSION)
-    base = as_decoded(Patch.from_yaml(Source("base", (VECTORS / vector["base"]).read_text()), PatchType.MERGE).value)
+    base = as_decoded(
+        Patch.from_yaml(SourceText("base", (VECTORS / vector["base"]).read_text()), PatchType.MERGE).value
+    )
     outcome: Outcome
     try:
         patches = read_patch_tree(files, SCHEMA, NodeFacts()).for_target(target)
-        outcome = write_yaml(patch_target(base, patches, target, SCHEMA, is_watched=False).document)
+        outcome = write_yaml(apply_patches(base, patches, PatchSubject.of_document(base, target, SCHEMA)).document)
     except GarboardError as error:
         outcome = error
     check({**vector, "expected": vector.get("expectedYAML")}, outcome)

@@ -6,12 +6,32 @@ from typing import Any
 
 import pytest
 
+from garboard.engine import DeleteObject, Executor, PatchObject, PutObject, plan_as_text
 from garboard.errors import BadUsage
+from garboard.manifests.bootstrap_token import token_secret
 from garboard.model.duration import Duration
 from garboard.model.lifecycle import BootstrapToken
-from garboard.phases.tokens import planned_token, stored_tokens, token_action, token_id_of, tokens_as_text
+from garboard.node.interpreters import interpreters_over
+from garboard.phases.tokens import plan_tokens, planned_token, stored_tokens, token_id_of, tokens_as_text
+from tests.support.phases.machines import MemoryMachine
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+
+
+class Objects:
+    """A cluster that remembers what was put into it."""
+
+    def __init__(self) -> None:
+        self.put_there: list[PutObject] = []
+
+    def put(self, action: PutObject) -> None:
+        self.put_there.append(action)
+
+    def patch(self, action: PatchObject) -> None:
+        raise AssertionError(action)
+
+    def delete(self, action: DeleteObject) -> None:
+        raise AssertionError(action)
 
 
 def secret(**data: str) -> dict[str, Any]:
@@ -19,16 +39,29 @@ def secret(**data: str) -> dict[str, Any]:
     return {"metadata": {"name": f"bootstrap-token-{data.get('token_id')}"}, "data": encoded}
 
 
-def test_token_that_was_made_is_read_back() -> None:
-    made = token_action(BootstrapToken(token="abcdef.0123456789abcdef", description="for me"), NOW)
-    assert made.is_secret
-    assert isinstance(made.content, dict)
-    (found,), warnings = stored_tokens([made.content])
+def test_token_that_was_planned_and_made_is_read_back() -> None:
+    made = Objects()
+    began = datetime.now(UTC)
+    token = BootstrapToken(token="abcdef.0123456789abcdef", description="for me")
+    Executor(interpreters_over(files=MemoryMachine(), objects=made)).execute(plan_tokens([token]))
+    (action,) = made.put_there
+    assert action.is_secret
+    assert isinstance(action.content, dict)
+    (found,), warnings = stored_tokens([action.content])
     assert warnings == ()
     assert found.token == "abcdef.0123456789abcdef"
-    assert (found.description, found.expires) == ("for me", "2026-11-16T12:00:00Z")
+    assert found.description == "for me"
+    assert abs(datetime.fromisoformat(found.expires) - began - timedelta(hours=24)) < timedelta(minutes=1)
     assert found.usages == ("authentication", "signing")
     assert "0123456789abcdef" not in repr(found)
+
+
+def test_plan_of_tokens_shows_no_secret() -> None:
+    tokens = [BootstrapToken(token=f"abcde{number}.0123456789abcdef") for number in range(3)]
+    text = plan_as_text(plan_tokens(tokens))
+    assert text.count("Secret kube-system/bootstrap-token-abcde") == 3
+    assert "0123456789abcdef" not in text
+    assert base64.b64encode(b"0123456789abcdef").decode() not in text
 
 
 def test_end_of_a_planned_token_is_counted_from_when_it_is_put() -> None:
@@ -49,7 +82,7 @@ def test_end_of_a_planned_token_is_counted_from_when_it_is_put() -> None:
     ids=["for ever", "until a moment"],
 )
 def test_token_whose_end_is_known_is_planned_with_it(token: BootstrapToken) -> None:
-    assert planned_token(token) == token_action(token, NOW)
+    assert planned_token(token) == PutObject.of(token_secret(token, NOW).content)
 
 
 @pytest.mark.parametrize(

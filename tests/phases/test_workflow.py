@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from garboard.engine import Note, Step, WriteFile, paths_written
 from garboard.errors import BadUsage, GarboardError
 from garboard.phases import Phase, flatten, plan_workflow, select, tree_text
-from garboard.phases.init.tree import INIT
+from garboard.phases.init import INIT
 
 
 @dataclass(frozen=True)

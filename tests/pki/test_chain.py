@@ -1,6 +1,9 @@
+import hashlib
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -10,9 +13,18 @@ from hypothesis import strategies as st
 
 from garboard.errors import InvalidValue
 from garboard.pki import AltNames, KeyAlgorithm, certificate
-from garboard.pki.chain import chain_problem, is_authority, missing_names, names_of, period_problem, read_certificates
-from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf
-from tests.pki.fixtures import INPUTS, KEYS, NOW, issue_tree
+from garboard.pki.chain import (
+    authority_pins,
+    chain_problem,
+    is_authority,
+    missing_names,
+    names_of,
+    period_problem,
+    read_certificates,
+)
+from garboard.pki.files import IssuedPair
+from garboard.pki.issue import certificate_pem, issue_leaf
+from tests.support.pki.fixtures import INPUTS, KEYS, NOW, issue_tree
 
 TREE = issue_tree()
 CA, LEAF = TREE["ca"], TREE["apiserver"]
@@ -114,3 +126,20 @@ def test_other_bytes_are_refused(data: bytes) -> None:
 def test_broken_certificate_is_refused() -> None:
     with pytest.raises(InvalidValue):
         read_certificates(certificate_pem(LEAF.certificate).replace(b"A", b"B"))
+
+
+def test_pin_is_the_digest_of_the_public_key_that_openssl_prints(tmp_path: Path) -> None:
+    pem = certificate_pem(issue_tree()["ca"].certificate)
+    (tmp_path / "ca.crt").write_bytes(pem)
+    printed = subprocess.run(
+        ["openssl", "x509", "-pubkey", "-noout", "-in", tmp_path / "ca.crt"], check=True, capture_output=True
+    ).stdout
+    der = subprocess.run(
+        ["openssl", "pkey", "-pubin", "-outform", "DER"], check=True, capture_output=True, input=printed
+    )
+    assert authority_pins(pem) == (f"sha256:{hashlib.sha256(der.stdout).hexdigest()}",)
+
+
+def test_what_is_no_certificate_has_no_pin() -> None:
+    with pytest.raises(InvalidValue):
+        authority_pins(b"x")

@@ -2,28 +2,28 @@ from dataclasses import replace
 
 import pytest
 
-from garboard.pki import KUBECONFIGS, Endpoint
+from garboard.pki import KUBECONFIGS, ControlPlaneEndpoint
 from garboard.pki.chain import chain_problem, read_certificates
 from garboard.pki.credentials import (
-    Cluster,
+    ClusterEntry,
     decide_kubeconfig,
     decide_with_external_ca,
     issue_kubeconfig,
     kubeconfig_file,
     observe_kubeconfig,
     token_kubeconfig,
-    unsigned_kubeconfig_files,
 )
-from garboard.pki.decide import Issue, Keep, Refuse
+from garboard.pki.decide import Generate, Keep, Refuse
 from garboard.pki.files import write_files
 from garboard.pki.issue import certificate_pem
 from garboard.pki.kubeconfig import read_kubeconfig
-from garboard.pki.kubeconfig_spec import client_request
-from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, issue_tree
+from garboard.pki.signing_requests import unsigned_kubeconfig_files
+from garboard.pki.spec import client_request
+from tests.support.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, issue_tree
 
 CA = issue_tree()["ca"]
 TRUSTED = (CA.certificate,)
-SHARED = replace(INPUTS, control_plane_endpoint=Endpoint.parse("lb.example:443"))
+SHARED = replace(INPUTS, control_plane_endpoint=ControlPlaneEndpoint.parse("lb.example:443"))
 SPECS = {spec.name: spec for spec in KUBECONFIGS}
 
 
@@ -73,7 +73,7 @@ def test_existing_files_are_kept_when_they_trust_the_ca() -> None:
         path = f"/etc/kubernetes/{spec.file_name}"
         expected = Keep(spec.file_name, f'Using existing kubeconfig file: "{path}"')
         assert decide_kubeconfig(spec, found, SHARED, TRUSTED) == expected
-    assert decide_kubeconfig(SPECS["admin"], None, SHARED, TRUSTED) == Issue("admin.conf")
+    assert decide_kubeconfig(SPECS["admin"], None, SHARED, TRUSTED) == Generate("admin.conf")
 
 
 def test_other_server_is_a_warning_and_other_ca_a_refusal() -> None:
@@ -124,7 +124,7 @@ def test_unsigned_kubeconfig_has_a_key_and_a_request_for_it() -> None:
 
 
 def test_kubeconfigs_for_more_users() -> None:
-    cluster = Cluster("prod", "https://lb.example:443")
+    cluster = ClusterEntry("prod", "https://lb.example:443")
     request = client_request("alice", ("dev", "ops"), not_after=NOW)
     document = issue_kubeconfig(request, cluster, CA, INPUTS.key_algorithm, KEYS)
     assert b"name: alice@prod\n" in document.to_bytes()

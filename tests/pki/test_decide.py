@@ -4,23 +4,26 @@ from datetime import timedelta
 
 import pytest
 
+from garboard.errors import NotReady
 from garboard.pki import CERTIFICATES, KeyAlgorithm, certificate
 from garboard.pki.decide import (
     Decision,
-    Issue,
+    Generate,
     Keep,
     Refuse,
     Skip,
-    decide_for_init,
+    authority_state,
     decide_for_join,
     decide_one_for_init,
     decide_service_account,
+    external_authorities,
+    refuse_problems,
     warnings_of,
 )
 from garboard.pki.issue import certificate_pem
 from garboard.pki.keys import private_key_pem
 from garboard.pki.store import observe_pairs, observe_service_account
-from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder, issue_tree
+from tests.support.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, decide_for_init, full_folder, issue_tree
 
 LATER = NOW + timedelta(days=400)  # leafs have expired, CAs have not
 MUCH_LATER = NOW + timedelta(days=4000)
@@ -45,7 +48,7 @@ def without(*names: str) -> MemoryFolder:
 
 
 def test_empty_folder_gets_everything() -> None:
-    assert list(for_init(MemoryFolder()).values()) == [Issue(spec.name) for spec in CERTIFICATES]
+    assert list(for_init(MemoryFolder()).values()) == [Generate(spec.name) for spec in CERTIFICATES]
 
 
 def test_full_folder_is_kept_whatever_the_names_are_now() -> None:
@@ -57,7 +60,7 @@ def test_full_folder_is_kept_whatever_the_names_are_now() -> None:
 
 def test_missing_leaf_of_an_existing_ca_is_issued() -> None:
     decisions = for_init(without("apiserver.crt", "apiserver.key"))
-    assert [name for name, each in decisions.items() if isinstance(each, Issue)] == ["apiserver"]
+    assert [name for name, each in decisions.items() if isinstance(each, Generate)] == ["apiserver"]
 
 
 def test_external_etcd_skips_what_etcd_signs() -> None:
@@ -133,14 +136,14 @@ def test_expired_leaf_is_refused_and_expired_ca_only_warned_about() -> None:
     ca, leaf = (for_init(old, now=MUCH_LATER)[name] for name in ("ca", "apiserver"))
     assert isinstance(ca, Keep)
     assert ca.warnings[0].startswith("could not validate bounds for certificate ca: the certificate has expired")
-    assert isinstance(leaf, Issue)
+    assert isinstance(leaf, Generate)
     told = warnings_of(for_init(old, now=MUCH_LATER).values())
     assert len(told) == len(set(told)) == 3
 
 
 def test_names_that_are_none_are_warned_about() -> None:
     issued = for_init(MemoryFolder(), api_server_cert_sans=("Bad_Name", "good.example"))["apiserver"]
-    assert isinstance(issued, Issue)
+    assert isinstance(issued, Generate)
     assert len(issued.warnings) == 1
     assert "'Bad_Name' was not added" in issued.warnings[0]
 
@@ -164,7 +167,7 @@ def test_join_makes_leafs_from_the_shared_authorities() -> None:
     folder.files = {name: data for name, data in folder.files.items() if name.rpartition(".")[0] in shared}
     decisions = for_join(folder)
     assert {name for name, each in decisions.items() if isinstance(each, Keep)} == {"ca", "front-proxy-ca", "etcd-ca"}
-    assert {type(each) for each in decisions.values()} == {Keep, Issue}
+    assert {type(each) for each in decisions.values()} == {Keep, Generate}
 
 
 def test_join_with_a_ca_without_key_needs_every_leaf() -> None:
@@ -181,10 +184,55 @@ def test_join_refuses_an_authority_that_is_none() -> None:
 
 def test_service_account_key_is_kept_when_it_can_be_read() -> None:
     pem = private_key_pem(KEYS.private_key(KeyAlgorithm.ECDSA_P256))
-    assert decide_service_account(observe_service_account(MemoryFolder())) == Issue("sa")
+    assert decide_service_account(observe_service_account(MemoryFolder())) == Generate("sa")
     kept = decide_service_account(observe_service_account(MemoryFolder({"sa.key": pem, "sa.pub": b"?"})))
     assert kept == Keep("sa", 'Using the existing "sa" key')
     refused = decide_service_account(observe_service_account(MemoryFolder({"sa.key": b"?"})))
     assert isinstance(refused, Refuse)
     external = decide_service_account(observe_service_account(MemoryFolder()), has_external_ca=True)
     assert external == Skip("sa", "Using existing sa keys")
+
+
+def test_all_refusals_are_told_together() -> None:
+    decisions = for_init(MemoryFolder({"ca.crt": b"?", "etcd/ca.crt": b"?"})).values()
+    with pytest.raises(NotReady, match=r"pki/ca\.crt.*pki/etcd/ca\.crt"):
+        refuse_problems(decisions)
+
+
+def test_authority_with_its_key_is_not_external() -> None:
+    assert external_authorities(observe_pairs(full_folder()), NOW) == ()
+
+
+@pytest.mark.parametrize("name", ["ca", "front-proxy-ca", "etcd-ca"])
+def test_authority_without_key_is_external(name: str) -> None:
+    folder = without(f"{certificate(name).base_name}.key")
+    (state,) = external_authorities(observe_pairs(folder), NOW)
+    assert (state.name, state.problem) == (name, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("ca", "apiserver-kubelet-client.key"), ("etcd-ca", "etcd/peer.crt"), ("ca", "apiserver.crt")]
+)
+def test_external_authority_needs_everything_it_signs(name: str, missing: str) -> None:
+    folder = without(f"{certificate(name).base_name}.key", missing)
+    state = authority_state(name, observe_pairs(folder), NOW)
+    assert state.is_external
+    assert state.problem is not None
+    assert missing in state.problem
+
+
+def test_leaf_of_another_authority_is_a_problem() -> None:
+    folder = without("front-proxy-ca.key")
+    folder.files["front-proxy-client.crt"] = folder.files["apiserver.crt"]
+    state = authority_state("front-proxy-ca", observe_pairs(folder), NOW)
+    assert state.problem is not None
+    assert "not signed by corresponding CA" in state.problem
+
+
+def test_missing_authority_and_one_that_is_none_are_problems() -> None:
+    assert authority_state("ca", observe_pairs(MemoryFolder()), NOW).problem == (
+        "failure loading certificate for ca: there is no ca.crt"
+    )
+    folder = full_folder()
+    folder.files["ca.crt"] = folder.files["apiserver.crt"]
+    assert authority_state("ca", observe_pairs(folder), NOW).problem == "certificate ca is not a CA"

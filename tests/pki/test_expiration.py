@@ -5,28 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garboard.errors import GarboardError
-from garboard.pki import KUBECONFIGS
-from garboard.pki.credentials import kubeconfig_file, observe_kubeconfig
-from garboard.pki.expiration import ObservedNode, expiration_report, human_duration, report_document, report_text
-from garboard.pki.files import write_files
-from garboard.pki.store import observe_pairs
-from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder, full_folder
+from garboard.pki.expiration import expiration_report, human_duration, report_document, report_text
+from tests.support.pki.fixtures import NOW
+from tests.support.pki.nodes import full_node, observe
 
 LATER = NOW + timedelta(days=10)
-
-
-def observe(pki: MemoryFolder, conf: MemoryFolder) -> ObservedNode:
-    return ObservedNode(
-        observe_pairs(pki), {spec.file_name: observe_kubeconfig(conf, spec.file_name) for spec in KUBECONFIGS}
-    )
-
-
-def full_node() -> tuple[MemoryFolder, MemoryFolder]:
-    pki, conf = full_folder(), MemoryFolder(prefix="/etc/kubernetes")
-    ca = observe_pairs(pki)["ca"].as_signer()
-    assert ca is not None
-    write_files(conf, [kubeconfig_file(spec, INPUTS, ca, KEYS, NOW) for spec in KUBECONFIGS])
-    return pki, conf
 
 
 def test_table_of_a_whole_node() -> None:

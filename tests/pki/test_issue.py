@@ -12,10 +12,11 @@ from cryptography.x509.oid import ExtensionOID, NameOID
 
 from garboard.errors import InvalidValue
 from garboard.pki import CERTIFICATES, AltNames, CertRequest, KeyAlgorithm, certificate
-from garboard.pki.issue import IssuedPair, certificate_pem, issue_ca, issue_leaf, make_csr
+from garboard.pki.files import IssuedPair
+from garboard.pki.issue import certificate_pem, issue_ca, issue_leaf, make_csr
 from garboard.pki.keys import private_key_pem
 from garboard.pki.spec import CLIENT_AUTH
-from tests.pki.fixtures import INPUTS, KEYS, NOW, issue_tree, tree_files
+from tests.support.pki.fixtures import INPUTS, KEYS, NOW, issue_tree, tree_files
 
 REQUEST = CertRequest(common_name="client", usages=(CLIENT_AUTH,), not_after=NOW + timedelta(days=1))
 

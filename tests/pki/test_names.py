@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from garboard.errors import InvalidValue
 from garboard.model.addresses import parse_ip
 from garboard.model.names import subdomain_problems
-from garboard.pki.names import AltNames, Endpoint, is_dns_name, sort_names
+from garboard.pki.names import AltNames, ControlPlaneEndpoint, is_dns_name, sort_names
 
 
 @pytest.mark.parametrize(
@@ -72,16 +72,16 @@ def test_canonical_names_are_sorted_and_addresses_keep_their_order() -> None:
     ],
 )
 def test_endpoint_becomes_a_url(text: str, url: str) -> None:
-    assert Endpoint.parse(text).url(6443) == url
+    assert ControlPlaneEndpoint.parse(text).url(6443) == url
 
 
 @pytest.mark.parametrize("text", ["", "a:b", "a:0", "a:65536", "a:1:2", "[fd00::1]", "API", "https://a", "[a]:٣"])
 def test_other_text_is_no_endpoint(text: str) -> None:
     with pytest.raises(InvalidValue):
-        Endpoint.parse(text)
+        ControlPlaneEndpoint.parse(text)
 
 
 @given(st.text(max_size=40))
 def test_no_text_makes_reading_an_endpoint_fail_otherwise(text: str) -> None:
     with contextlib.suppress(InvalidValue):
-        assert Endpoint.parse(text).host in text
+        assert ControlPlaneEndpoint.parse(text).host in text

@@ -2,26 +2,22 @@ from datetime import timedelta
 
 import pytest
 
-from garboard.errors import GarboardError, InvalidValue
+from garboard.errors import BadUsage, GarboardError, InvalidValue
 from garboard.pki import KeyAlgorithm
-from garboard.pki.chain import chain_problem, names_of, read_certificates
-from garboard.pki.files import write_files
-from garboard.pki.kubeconfig import read_kubeconfig
-from garboard.pki.renewal import External, Missing, Renew, decide_renewal, renewable, renewables, renewed_files
-from garboard.pki.store import observe_pair
-from tests.pki.fixtures import KEYS, NOW, MemoryFolder
-from tests.pki.test_expiration import full_node, observe
+from garboard.pki.renewal import (
+    External,
+    NothingToRenew,
+    Renew,
+    decide_renewal,
+    decide_renewals,
+    renewable,
+    renewables,
+)
+from tests.support.pki.fixtures import NOW
+from tests.support.pki.nodes import full_node, observe
 
 LATER = NOW + timedelta(days=300)
 VALIDITY = timedelta(hours=100)
-
-
-def renew(pki: MemoryFolder, conf: MemoryFolder, name: str) -> None:
-    observed = observe(pki, conf)
-    decision = decide_renewal(renewable(name), observed, VALIDITY, LATER)
-    assert isinstance(decision, Renew)
-    target = conf if decision.target.is_kubeconfig else pki
-    write_files(target, renewed_files(decision, observed, KeyAlgorithm.ECDSA_P384, KEYS))
 
 
 def test_what_can_be_renewed() -> None:
@@ -31,60 +27,46 @@ def test_what_can_be_renewed() -> None:
         "super-admin.conf",
     ]  # fmt: skip
     assert not [each.name for each in renewables(has_external_etcd=True) if "etcd" in each.name]
-    with pytest.raises(InvalidValue, match="'ca' cannot be renewed"):
+    with pytest.raises(BadUsage, match="'ca' cannot be renewed"):
         renewable("ca")
 
 
-@pytest.mark.parametrize("name", [each.name for each in renewables() if not each.is_kubeconfig])
-def test_renewed_certificate_says_what_it_said(name: str) -> None:
+def test_everything_of_a_whole_node_is_renewed_from_its_own_authority() -> None:
     pki, conf = full_node()
-    spec = next(each for each in renewables() if each.name == name)
-    base = next(key for key in observe(pki, conf).pairs if key.replace("/", "-") == name)
-    before = observe_pair(pki, base)
-    renew(pki, conf, name)
-    after = observe_pair(pki, base)
-    assert before.certificate is not None
-    assert after.certificate is not None
-    assert after.certificate.subject == before.certificate.subject
-    assert names_of(after.certificate) == names_of(before.certificate)
-    assert [e.oid for e in after.certificate.extensions] == [e.oid for e in before.certificate.extensions]
-    assert after.certificate.not_valid_after_utc == (LATER + VALIDITY).replace(microsecond=0)
-    assert after.certificate.not_valid_before_utc == (LATER - timedelta(minutes=5)).replace(microsecond=0)
-    assert after.certificate.public_key() != before.certificate.public_key()
-    signer = after.as_signer()
-    assert signer is not None
-    assert signer.key.public_key() == after.certificate.public_key()
-    assert signer.key.key_size == 384
-    assert spec.message.endswith(" renewed")
+    decisions = decide_renewals(renewables(), observe(pki, conf), VALIDITY, LATER)
+    assert [type(each) for each in decisions] == [Renew] * len(renewables())
+    authorities = {each.target.name: each.target.ca for each in decisions}
+    assert authorities["etcd-server"] == authorities["apiserver-etcd-client"] == "etcd-ca"
+    assert (authorities["front-proxy-client"], authorities["admin.conf"]) == ("front-proxy-ca", "ca")
+    assert all(each.message.endswith(" renewed") for each in decisions)
 
 
-def test_renewed_kubeconfig_keeps_user_and_server_and_takes_the_ca_of_the_disk() -> None:
+def test_content_and_algorithm_are_those_of_the_certificate_that_is_there() -> None:
     pki, conf = full_node()
-    old = conf.files["admin.conf"]
-    replacement, _ = full_node()
-    pki.files.update({name: replacement.files[name] for name in ("ca.crt", "ca.key")})
-    renew(pki, conf, "admin.conf")
-    current = read_kubeconfig(conf.files["admin.conf"], "admin.conf")
-    assert current.server == read_kubeconfig(old, "admin.conf").server
-    assert current.ca == pki.files["ca.crt"]
-    (client,) = read_certificates(current.client_certificate)
-    assert client.subject.rfc4514_string() == "CN=kubernetes-admin,O=kubeadm:cluster-admins"
-    assert chain_problem([client], read_certificates(pki.files["ca.crt"])[0], LATER) is None
+    decision = decide_renewal(renewable("admin.conf"), observe(pki, conf), LATER)
+    assert isinstance(decision, Renew)
+    assert (decision.content.common_name, decision.content.organizations) == (
+        "kubernetes-admin",
+        ("kubeadm:cluster-admins",),
+    )
+    assert decision.found_algorithm is KeyAlgorithm.ECDSA_P256
+    request = decision.content.request(LATER, VALIDITY)
+    assert (request.not_before, request.not_after) == (LATER - timedelta(minutes=5), LATER + VALIDITY)
 
 
 def test_missing_is_told_and_no_failure() -> None:
     pki, conf = full_node()
     del pki.files["apiserver.crt"], conf.files["scheduler.conf"]
     for name in ("apiserver", "scheduler.conf"):
-        decision = decide_renewal(renewable(name), observe(pki, conf), VALIDITY, LATER)
-        assert isinstance(decision, Missing)
+        decision = decide_renewal(renewable(name), observe(pki, conf), LATER)
+        assert isinstance(decision, NothingToRenew)
         assert decision.message == f"MISSING! {renewable(name).summary}"
 
 
 def test_external_ca_cannot_renew() -> None:
     pki, conf = full_node()
     del pki.files["etcd/ca.key"]
-    decision = decide_renewal(renewable("etcd-server"), observe(pki, conf), VALIDITY, LATER)
+    decision = decide_renewal(renewable("etcd-server"), observe(pki, conf), LATER)
     assert isinstance(decision, External)
     assert decision.message == "Detected external etcd/ca, certificate for serving etcd can't be renewed"
 
@@ -93,8 +75,18 @@ def test_unusable_files_are_refused() -> None:
     pki, conf = full_node()
     pki.files["apiserver.crt"] = b"?"
     with pytest.raises(GarboardError, match="failed to load existing certificate apiserver"):
-        decide_renewal(renewable("apiserver"), observe(pki, conf), VALIDITY, LATER)
+        decide_renewal(renewable("apiserver"), observe(pki, conf), LATER)
     pki, conf = full_node()
     pki.files["ca.key"] = b"?"
     with pytest.raises(GarboardError, match="failure loading ca certificate authority"):
-        renew(pki, conf, "apiserver")
+        decide_renewals([renewable("apiserver")], observe(pki, conf), VALIDITY, LATER)
+
+
+def test_what_could_not_be_issued_is_refused_with_the_decision() -> None:
+    pki, conf = full_node()
+    pki.files["ca.key"] = pki.files["etcd/ca.key"]
+    with pytest.raises(InvalidValue, match="does not belong to its certificate"):
+        decide_renewals(renewables(), observe(pki, conf), VALIDITY, LATER)
+    pki, conf = full_node()
+    with pytest.raises(InvalidValue, match="cannot be valid from"):
+        decide_renewals(renewables(), observe(pki, conf), timedelta(hours=-1), LATER)

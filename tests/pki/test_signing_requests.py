@@ -10,7 +10,7 @@ from garboard.pki.signing_requests import (
     kubeconfig_requests,
     refuse_to_overwrite,
 )
-from tests.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder
+from tests.support.pki.fixtures import INPUTS, KEYS, NOW, MemoryFolder
 
 
 def test_every_leaf_gets_a_key_and_a_request_for_that_key() -> None:

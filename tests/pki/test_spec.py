@@ -5,8 +5,8 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 import pytest
 
 from garboard.errors import InvalidValue
-from garboard.pki import CERTIFICATES, Endpoint, KeyAlgorithm, certificate, expected_certificates
-from tests.pki.fixtures import INPUTS, NOW
+from garboard.pki import CERTIFICATES, ControlPlaneEndpoint, KeyAlgorithm, certificate, expected_certificates
+from tests.support.pki.fixtures import INPUTS, NOW
 
 
 def test_every_certificate_is_signed_by_one_before_it() -> None:
@@ -24,7 +24,7 @@ def test_external_etcd_leaves_out_what_etcd_signs() -> None:
 def test_api_server_is_named_for_every_way_to_reach_it() -> None:
     inputs = replace(
         INPUTS,
-        control_plane_endpoint=Endpoint.parse("api.example.com:443"),
+        control_plane_endpoint=ControlPlaneEndpoint.parse("api.example.com:443"),
         service_subnets=(IPv6Network("fd00:1::/112"), IPv4Network("10.96.0.0/12")),
         dns_domain="corp.example",
         api_server_cert_sans=("extra.example", "198.51.100.7", "not a name"),
@@ -64,7 +64,7 @@ def test_service_subnet_without_room_is_refused() -> None:
 def test_urls_of_the_two_endpoints() -> None:
     inputs = replace(INPUTS, advertise_address=IPv6Address("fd00::5"), bind_port=7443)
     assert (inputs.local_url, inputs.control_plane_url) == ("https://[fd00::5]:7443",) * 2
-    shared = replace(inputs, control_plane_endpoint=Endpoint.parse("lb.example"))
+    shared = replace(inputs, control_plane_endpoint=ControlPlaneEndpoint.parse("lb.example"))
     assert (shared.local_url, shared.control_plane_url) == ("https://[fd00::5]:7443", "https://lb.example:7443")
 
 

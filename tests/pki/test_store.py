@@ -1,10 +1,9 @@
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from garboard.pki import CERTIFICATES, KeyAlgorithm
-from garboard.pki.files import write_files
-from garboard.pki.observed import ObservedServiceAccount, Unreadable
+from garboard.pki.files import ObservedServiceAccount, Unreadable, write_files
 from garboard.pki.store import observe_pair, observe_pairs, observe_service_account, pair_files, service_account_files
-from tests.pki.fixtures import INPUTS, KEYS, MemoryFolder, full_folder, issue_tree
+from tests.support.pki.fixtures import INPUTS, KEYS, MemoryFolder, full_folder, issue_tree
 
 
 def test_what_was_issued_is_observed() -> None:
@@ -37,14 +36,15 @@ def test_absent_and_unreadable_files_are_told_apart() -> None:
     pair = observe_pair(MemoryFolder({"ca.crt": b"rubbish"}), "ca")
     assert pair.chain == Unreadable("pki/ca.crt: no valid certificate in it")
     assert pair.key is None
-    assert (pair.certificate, pair.has_any_file, pair.is_keyless) == (None, True, False)
+    assert (pair.certificate, pair.has_any_file) == (None, True)
 
 
-def test_certificate_without_key_is_keyless() -> None:
+def test_certificate_without_key_cannot_sign() -> None:
     folder = full_folder()
     del folder.files["ca.key"]
     pair = observe_pair(folder, "ca")
-    assert pair.is_keyless
+    assert pair.certificate is not None
+    assert pair.key is None
     assert pair.as_signer() is None
 
 

@@ -8,16 +8,8 @@ from garboard.errors import GarboardError, InvalidValue
 from garboard.pki import KeyAlgorithm
 from garboard.pki.files import write_files
 from garboard.pki.store import service_account_files
-from garboard.pki.transfer import (
-    ExternalEtcdFiles,
-    decrypt,
-    encrypt,
-    opened_files,
-    parse_certificate_key,
-    sealed_files,
-    shared_files,
-)
-from tests.pki.fixtures import KEYS, MemoryFolder, full_folder
+from garboard.pki.transfer import ExternalEtcdFiles, decrypt, encrypt, opened_files, parse_certificate_key, shared_files
+from tests.support.pki.fixtures import KEYS, MemoryFolder, full_folder, sealed_files
 
 KEY = bytes(range(32))
 

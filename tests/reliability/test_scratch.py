@@ -5,20 +5,34 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reliability.scratch import CONFIGURATION, LIVE, SCENARIOS
-from benchmarks.reliability.trees import Tree, read_tree
-from tests.parity.machine import Machine
-from tests.reliability.scratch import kill_everywhere, run_script, scratch_machine
+from tools.harness.machine import Machine
+from tools.harness.scratch import kill_everywhere, run_script, scratch_machine
+from tools.harness.scratch_kills import CONFIGURATION, LIVE, SCENARIOS
+from tools.harness.trees import Tree, read_tree
 
 pytestmark = pytest.mark.real
+SAMPLED = 12  # every twelfth point, so that all of them have their day in a fortnight
 INIT = f"garboard init --config /kubeadm.yaml --skip-phases {LIVE}"
 
 
+every_scenario = pytest.mark.parametrize("scenario", [pytest.param(each.name, id=each.name) for each in SCENARIOS])
+
+
+@pytest.mark.verify
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("scenario", [pytest.param(each.name, id=each.name) for each in SCENARIOS])
-def test_killed_run_is_resumed_or_undone(scenario: str) -> None:
+@every_scenario
+def test_run_killed_at_any_point_is_resumed_or_undone(scenario: str) -> None:
     outcomes = kill_everywhere(scenario)
     assert len(outcomes) > 150
+    assert {each["then"] for each in outcomes} >= {"resume", "undo"}
+    assert [each for each in outcomes if each["problems"]] == []
+
+
+@pytest.mark.timeout(600)
+@every_scenario
+def test_run_killed_at_one_of_todays_points_is_resumed_or_undone(scenario: str, seed: int) -> None:
+    outcomes = kill_everywhere(scenario, every=SAMPLED, first=seed % SAMPLED)
+    assert len(outcomes) > 150 // SAMPLED - 2
     assert {each["then"] for each in outcomes} >= {"resume", "undo"}
     assert [each for each in outcomes if each["problems"]] == []
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rpc.certificates import Certificates, make_certificates
+from tools.harness.certificates import Certificates, make_certificates
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,6 @@
+import errno
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +21,8 @@ from garboard.rpc import (
 )
 from garboard.rpc.endpoint import ServerEndpoint
 from garboard.rpc.targets import server_tls
-from tests.rpc.certificates import Certificates
-from tests.rpc.echo_service import ECHO, FAIL, SLOW, grpcio_server
+from tests.support.rpc.echo_service import ECHO, FAIL, PARTS, SLOW, grpcio_server
+from tools.harness.certificates import Certificates
 
 
 def test_unary_call_over_a_unix_socket(socket_path: str) -> None:
@@ -44,6 +46,37 @@ def test_failure_carries_the_servers_words(socket_path: str) -> None:
             client.unary("/Test/Unknown", b"")
         assert caught.value.code is StatusCode.UNIMPLEMENTED
         assert client.unary(ECHO, b"still here") == b"echo:still here"
+
+
+def test_streamed_answer_comes_message_by_message(socket_path: str) -> None:
+    """More than any window holds, so that what is taken is credited again."""
+    found: list[bytes] = []
+    with grpcio_server(f"unix:{socket_path}"), BlockingClient(UnixTarget(socket_path)) as client:
+        client.server_stream(PARTS, b"500 32768 ok", found.append)
+        assert [(each[0], len(each)) for each in found] == [(number % 256, 32768) for number in range(500)]
+        assert client.unary(ECHO, b"next") == b"echo:next"
+
+
+@pytest.mark.parametrize(
+    ("then", "code"), [("fail", StatusCode.ABORTED), ("hang", StatusCode.DEADLINE_EXCEEDED)], ids=["fails", "hangs"]
+)
+def test_stream_that_does_not_end_well_is_a_failure(socket_path: str, then: str, code: StatusCode) -> None:
+    found: list[bytes] = []
+    with grpcio_server(f"unix:{socket_path}"), BlockingClient(UnixTarget(socket_path)) as client:
+        with pytest.raises(RpcFailed) as caught:
+            client.server_stream(PARTS, f"3 10 {then}".encode(), found.append, idle_s=0.3)
+        assert (caught.value.code, len(found)) == (code, 3)
+        assert client.unary(ECHO, b"next") == b"echo:next"
+
+
+def test_what_the_taker_raises_ends_the_stream_and_is_its_own(socket_path: str) -> None:
+    def full(_message: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with grpcio_server(f"unix:{socket_path}"), BlockingClient(UnixTarget(socket_path)) as client:
+        with pytest.raises(OSError, match="No space left"):
+            client.server_stream(PARTS, b"3 10 ok", full)
+        assert client.unary(ECHO, b"next") == b"echo:next"
 
 
 def test_slow_server_meets_the_deadline(socket_path: str) -> None:
@@ -175,6 +208,39 @@ def test_tls_refusals_are_named(certificates: Certificates, alpn: list[str], tru
         target = TcpTarget("127.0.0.1", server.getsockname()[1], client_tls(certificates.ca if trusted else None))
         with pytest.raises(PeerUnreachable) as caught:
             BlockingClient(target).unary(ECHO, b"", timeout_s=5)
+        thread.join(5)
+    assert caught.value.error_class == error_class
+
+
+@pytest.mark.parametrize(
+    ("reason", "error_class"),
+    [("TLSV13_ALERT_CERTIFICATE_REQUIRED", "tls-failed"), ("PROTOCOL_IS_SHUTDOWN", "connection-lost")],
+    ids=["it refuses us", "it died"],
+)
+def test_tls_peer_that_dies_is_not_said_to_have_refused_us(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch, reason: str, error_class: str
+) -> None:
+    def receive(_socket: ssl.SSLSocket, _count: int) -> bytes:
+        error = ssl.SSLError(1, f"[SSL] {reason}")
+        error.reason = reason
+        raise error
+
+    served = server_tls(certificates.server, certificates.server_key)
+    is_over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            connection, _ = server.accept()
+            with served.wrap_socket(connection, server_side=True):
+                is_over.wait(10)
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        monkeypatch.setattr(ssl.SSLSocket, "recv", receive)
+        target = TcpTarget("127.0.0.1", server.getsockname()[1], client_tls(certificates.ca))
+        with pytest.raises(PeerUnreachable) as caught:
+            BlockingClient(target).unary(ECHO, b"", timeout_s=5)
+        is_over.set()
         thread.join(5)
     assert caught.value.error_class == error_class
 

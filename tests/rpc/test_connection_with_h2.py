@@ -18,8 +18,8 @@ from garboard.rpc.events import ConnectionEnded, DataReceived, GoingAway, Header
 from garboard.rpc.limits import Http2Config
 from garboard.rpc.streams import Stream
 from garboard.rpc.violations import ErrorCode
-from tests.rpc.peers import REQUEST
-from tests.rpc.splitting import split_at
+from tests.support.rpc.peers import REQUEST
+from tests.support.rpc.splitting import split_at
 
 RESPONSE = ((":status", "200"), ("content-type", "application/grpc"))
 TRAILERS = (("grpc-status", "0"), ("long", "x" * 300))

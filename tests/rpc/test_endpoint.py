@@ -8,7 +8,7 @@ from garboard.rpc.events import ConnectionEnded, GoingAway
 from garboard.rpc.headers import HeaderEncoder, Headers
 from garboard.rpc.status import Status, StatusCode
 from garboard.rpc.violations import ErrorCode
-from tests.rpc.peers import exchange
+from tests.support.rpc.peers import exchange
 
 
 class Conversation:

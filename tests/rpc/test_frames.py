@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from garboard.rpc import frames
 from garboard.rpc.frames import FrameReader
 from garboard.rpc.violations import ConnectionViolation, ErrorCode
-from tests.rpc.splitting import split_at
+from tests.support.rpc.splitting import split_at
 
 payloads = st.binary(max_size=64)
 one_frame = st.builds(

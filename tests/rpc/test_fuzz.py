@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from garboard.rpc import frames
 from garboard.rpc.endpoint import ClientEndpoint, Endpoint, ServerEndpoint
-from tests.rpc.peers import REQUEST
-from tests.rpc.splitting import split_at
+from tests.support.rpc.peers import REQUEST
+from tests.support.rpc.splitting import split_at
 
 RESPONSE = ((":status", "200"), ("content-type", "application/grpc"))
 blocks = st.one_of(

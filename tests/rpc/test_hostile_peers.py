@@ -12,10 +12,10 @@ from garboard.rpc.connection import Connection
 from garboard.rpc.endpoint import ServerEndpoint
 from garboard.rpc.events import StreamReset
 from garboard.rpc.headers import HeaderEncoder
-from garboard.rpc.limits import Http2Config, Limits
+from garboard.rpc.limits import Http2Config, Limits, Rate
 from garboard.rpc.violations import ErrorCode
-from tests.rpc.attacks import attacks_of_a_client, attacks_of_either_end
-from tests.rpc.peers import REQUEST, Attacker, end_of
+from tests.support.rpc.attacks import attacks_of_a_client, attacks_of_either_end
+from tests.support.rpc.peers import REQUEST, Attacker, end_of
 
 CALM = ErrorCode.ENHANCE_YOUR_CALM
 
@@ -95,6 +95,99 @@ def test_header_bomb_is_not_unpacked() -> None:
     block = bytearray(attacker._encoder.encode((*REQUEST, ("bomb", "x" * 3900))))
     block += b"\xbe" * 2000
     ended = end_of(attacker.sends(frames.frame(frames.HEADERS, frames.END_HEADERS, 1, bytes(block))))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def bomb_of_values(endpoint: ServerEndpoint) -> bytes:
+    """A small request for thousands of values: one entry of the table is all commas, and each later byte repeats it."""
+    encoder = HeaderEncoder()
+    first = encoder.encode((*REQUEST, ("x-bin", "," * 3600)))
+    endpoint.receive_data(frames.PREFACE + frames.settings({}))
+    endpoint.receive_data(frames.header_frames(1, first, end_stream=True, max_frame=16_384))
+    return frames.frame(frames.HEADERS, frames.END_HEADERS, 3, encoder.encode(REQUEST) + b"\xbe" * 14)
+
+
+def test_values_of_a_small_request_are_bounded() -> None:
+    endpoint = ServerEndpoint()
+    bomb = bomb_of_values(endpoint)
+    assert len(bomb) < 60
+    assert endpoint.receive_data(bomb) == []  # refused before anybody hears of a call
+    assert not endpoint.http.is_closed
+
+
+def test_fields_of_a_small_request_are_bounded() -> None:
+    attacker = Attacker(Http2Config(limits=Limits(header_fields=64)))
+    block = attacker._encoder.encode(REQUEST) + b"\x90" * 60  # accept-encoding, of the static table
+    ended = end_of(attacker.sends(frames.frame(frames.HEADERS, frames.END_HEADERS, 1, block)))
+    assert ended is not None
+    assert ended.code is CALM
+
+
+def test_headers_of_a_connection_are_bounded_however_small_they_arrive() -> None:
+    attacker = Attacker(Http2Config(limits=Limits(header_bytes=Rate(128 * 1024, 8 * 1024))))
+    attacker.sends(attacker.request(1, (*REQUEST, ("x", "y" * 3600))))
+    ended, sent = None, 0
+    for stream_id in stream_ids(100, start=3):
+        block = attacker._encoder.encode(REQUEST) + b"\xbe" * 10
+        sent += len(block)
+        ended = ended or end_of(attacker.sends(frames.frame(frames.HEADERS, frames.END_HEADERS, stream_id, block)))
+    assert ended is not None
+    assert (ended.code, ended.reason) == (CALM, "too many bytes of headers")
+    assert sent < 4000
+
+
+def test_ordinary_requests_at_a_high_rate_are_borne() -> None:
+    attacker = Attacker()
+    for stream_id in stream_ids(20_000):
+        attacker.clock.now += 1 / 5000
+        assert end_of(attacker.sends(attacker.request(stream_id, end_stream=True))) is None
+        attacker.victim.reset_stream(attacker.victim.streams[stream_id], ErrorCode.NO_ERROR)
+        late = frames.window_update(stream_id, 5) + frames.rst_stream(stream_id, ErrorCode.CANCEL)
+        attacker.victim.data_to_send()
+        if stream_id % 3 == 0:  # what it had sent before it knew
+            assert end_of(attacker.sends(late)) is None
+
+
+@pytest.mark.parametrize(
+    "useless",
+    [
+        pytest.param(frames.window_update(0, 1), id="of the connection"),
+        pytest.param(frames.window_update(1, 1), id="of a stream"),
+    ],
+)
+def test_window_updates_that_answer_nothing_end_the_connection(useless: bytes) -> None:
+    attacker = Attacker()
+    ended = end_of(attacker.sends(attacker.request(1), *[useless] * 5000))
+    assert ended is not None
+    assert (ended.code, ended.reason) == (CALM, "too many window updates")
+
+
+def test_window_updates_that_answer_data_are_free() -> None:
+    attacker = Attacker()
+    attacker.sends(attacker.request(1))
+    stream = attacker.victim.streams[1]
+    attacker.victim.send_headers(stream, ((":status", "200"),))
+    for _ in range(1000):
+        attacker.victim.send_data(stream, bytes(16_384))
+        attacker.victim.data_to_send()
+        answers = [frames.window_update(0, 1024), frames.window_update(1, 1024)] * 16
+        assert end_of(attacker.sends(*answers)) is None
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        pytest.param(frames.rst_stream(1, ErrorCode.CANCEL), id="reset"),
+        pytest.param(frames.frame(frames.DATA, 0, 1), id="empty data"),
+        pytest.param(frames.window_update(1, 1), id="window update"),
+    ],
+)
+def test_frames_for_a_stream_that_is_over_end_the_connection_when_they_do_not_stop(stray: bytes) -> None:
+    attacker = Attacker()
+    attacker.sends(attacker.request(1))
+    attacker.victim.reset_stream(attacker.victim.streams[1], ErrorCode.NO_ERROR)
+    ended = end_of(attacker.sends(*[stray] * 5000))
     assert ended is not None
     assert ended.code is CALM
 

@@ -28,3 +28,13 @@ def test_peer_that_complains_is_asked_half_as_often() -> None:
     keepalive = Keepalive(CONFIG, now=0)
     keepalive.slow_down()
     assert keepalive.decide(30, has_calls=True) == (KeepaliveAction.WAIT, 60)
+
+
+def test_doubt_asks_at_once_and_only_once() -> None:
+    keepalive = Keepalive(KeepaliveConfig(time_s=3600, timeout_s=20), now=0)
+    assert keepalive.ask(5)
+    assert not keepalive.ask(6)
+    assert keepalive.decide(24, has_calls=True) == (KeepaliveAction.WAIT, 25)
+    assert keepalive.decide(25, has_calls=True)[0] is KeepaliveAction.GIVE_UP
+    keepalive.heard(25)
+    assert keepalive.decide(26, has_calls=True) == (KeepaliveAction.WAIT, 3625)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from garboard.rpc.messages import BadMessage, Deframer, pack_prefix
 from garboard.rpc.status import StatusCode
-from tests.rpc.splitting import split_at
+from tests.support.rpc.splitting import split_at
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6), st.lists(st.integers(0, 300), max_size=10))

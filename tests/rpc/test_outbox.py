@@ -3,7 +3,7 @@ from garboard.rpc.connection import Connection
 from garboard.rpc.frames import FrameReader
 from garboard.rpc.limits import Http2Config
 from garboard.rpc.violations import ErrorCode
-from tests.rpc.peers import REQUEST
+from tests.support.rpc.peers import REQUEST
 
 
 def settled_client(config: Http2Config | None = None, **peer_settings: int) -> Connection:

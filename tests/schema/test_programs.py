@@ -1,16 +1,16 @@
 """The shipped flags, feature gates and choices against what the programs themselves say."""
 
 import re
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
-from garboard.schema import Component, FeatureGate, Flag, load_schema
-from tools.schema.generate import ETCD_VERSIONS, KUBERNETES_COMPONENTS
+from garboard.schema import ComponentFlag, ComponentGate, ComponentOptions, load_schema
+from tools.harness.answers import Answers
+from tools.schema.generate import KUBERNETES_COMPONENTS, etcd_version
 
 # A program that is not there yet is built first.
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
@@ -27,12 +27,21 @@ ONLY_IN_ETCD_HELP = {"1.36": set[str](), "1.37": {"discovery", "discovery-proxy"
 CHECK_GATES_FIRST = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
-def run(program: Path, *arguments: str) -> str:
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
-    return done.stdout + done.stderr
+Run = Callable[..., str]
 
 
-def component_of(name: str, version: KubernetesVersion) -> Component:
+@pytest.fixture
+def run(answers: Answers) -> Run:
+    """Give what a program prints for its arguments."""
+
+    def printed(program: Path, *arguments: str) -> str:
+        done = answers.run(program, *arguments)
+        return done.stdout + done.stderr
+
+    return printed
+
+
+def component_of(name: str, version: KubernetesVersion) -> ComponentOptions:
     found = load_schema(version).component(name)
     assert found is not None
     return found
@@ -54,18 +63,18 @@ def listed_gates(text: str) -> dict[str, tuple[str, bool]]:
     return gates
 
 
-def listed(gates: Mapping[str, FeatureGate]) -> dict[str, tuple[str, bool]]:
+def listed(gates: Mapping[str, ComponentGate]) -> dict[str, tuple[str, bool]]:
     """Return what a help text tells of gates: those that are settled go without saying."""
     return {name: (gate.stage, gate.default) for name, gate in gates.items() if gate.stage in ("alpha", "beta")}
 
 
-def help_word(flag: Flag) -> str:
+def help_word(flag: ComponentFlag) -> str:
     return QUOTED_TYPES.get(flag.name) or HELP_WORDS.get(flag.type, flag.type)
 
 
 @VERSIONS
 @PROGRAMS
-def test_help_tells_the_shipped_flags(name: str, version: KubernetesVersion, binaries: Binaries) -> None:
+def test_help_tells_the_shipped_flags(name: str, version: KubernetesVersion, binaries: Binaries, run: Run) -> None:
     program, component = binaries.locate(name, str(version)), component_of(name, version)
     told = {flag: (word, "(DEPRECATED:" in text) for flag, word, text in described_flags(run(program, "--help"))}
     shown = {
@@ -76,7 +85,7 @@ def test_help_tells_the_shipped_flags(name: str, version: KubernetesVersion, bin
 
 @VERSIONS
 @PROGRAMS
-def test_program_takes_every_hidden_flag(name: str, version: KubernetesVersion, binaries: Binaries) -> None:
+def test_program_takes_every_hidden_flag(name: str, version: KubernetesVersion, binaries: Binaries, run: Run) -> None:
     program = binaries.locate(name, str(version))
     hidden = [flag.name for flag in component_of(name, version).flags.values() if flag.is_hidden]
     for flag in hidden:
@@ -86,7 +95,9 @@ def test_program_takes_every_hidden_flag(name: str, version: KubernetesVersion, 
 
 @VERSIONS
 @PROGRAMS
-def test_help_tells_the_shipped_feature_gates(name: str, version: KubernetesVersion, binaries: Binaries) -> None:
+def test_help_tells_the_shipped_feature_gates(
+    name: str, version: KubernetesVersion, binaries: Binaries, run: Run
+) -> None:
     text = run(binaries.locate(name, str(version)), "--help")
     assert listed_gates(text) == listed(component_of(name, version).feature_gates)
 
@@ -94,7 +105,7 @@ def test_help_tells_the_shipped_feature_gates(name: str, version: KubernetesVers
 @VERSIONS
 @pytest.mark.parametrize("name", CHECK_GATES_FIRST)
 def test_settled_gates_are_known_and_exactly_the_locked_ones_cannot_be_turned(
-    name: str, version: KubernetesVersion, binaries: Binaries
+    name: str, version: KubernetesVersion, binaries: Binaries, run: Run
 ) -> None:
     program = binaries.locate(name, str(version))
     gates = [gate for gate in component_of(name, version).feature_gates.values() if gate.stage in ("ga", "deprecated")]
@@ -107,7 +118,7 @@ def test_settled_gates_are_known_and_exactly_the_locked_ones_cannot_be_turned(
 
 
 @VERSIONS
-def test_help_tells_the_shipped_admission_plugins(version: KubernetesVersion, binaries: Binaries) -> None:
+def test_help_tells_the_shipped_admission_plugins(version: KubernetesVersion, binaries: Binaries, run: Run) -> None:
     told = {
         flag: text for flag, _, text in described_flags(run(binaries.locate("kube-apiserver", str(version)), "--help"))
     }
@@ -119,7 +130,7 @@ def test_help_tells_the_shipped_admission_plugins(version: KubernetesVersion, bi
 
 
 @VERSIONS
-def test_program_knows_the_shipped_controllers(version: KubernetesVersion, binaries: Binaries, tmp_path: Path) -> None:
+def test_program_knows_the_shipped_controllers(version: KubernetesVersion, binaries: Binaries, run: Run) -> None:
     program = binaries.locate("kube-controller-manager", str(version))
     choices = component_of("kube-controller-manager", version).choices["controllers"]
     found = re.search(r"All controllers: (.+)\n", run(program, "--help"))
@@ -127,15 +138,15 @@ def test_program_knows_the_shipped_controllers(version: KubernetesVersion, binar
     assert set(found[1].split(", ")) <= choices
     # Older names are not in the help, so the program is asked; it goes no further than a kubeconfig that is not there.
     asked = f"--controllers={','.join(sorted(choices))}"
-    kubeconfig = f"--kubeconfig={tmp_path / 'none'}"
+    kubeconfig = "--kubeconfig=/nowhere/kubeconfig"
     assert "is not in the list" not in run(program, asked, kubeconfig)
     assert '"nobody\\" is not in the list' in run(program, f"{asked},nobody", kubeconfig)
 
 
 @VERSIONS
-def test_etcd_takes_exactly_the_shipped_flags(version: KubernetesVersion, binaries: Binaries) -> None:
+def test_etcd_takes_exactly_the_shipped_flags(version: KubernetesVersion, binaries: Binaries, run: Run) -> None:
     minor = str(version.as_minor)
-    etcd, flags = binaries.locate("etcd", ETCD_VERSIONS[minor]), component_of("etcd", version).flags
+    etcd, flags = binaries.locate("etcd", etcd_version(version)), component_of("etcd", version).flags
     told = set(re.findall(r"^  --([\w-]+)", run(etcd, "--help"), re.M))
     assert told - flags.keys() == ONLY_IN_ETCD_HELP[minor]
     # Those it does not describe are its own --help and --version, and old ones that it ignores.
@@ -145,6 +156,6 @@ def test_etcd_takes_exactly_the_shipped_flags(version: KubernetesVersion, binari
 
 
 @VERSIONS
-def test_etcd_lists_the_shipped_feature_gates(version: KubernetesVersion, binaries: Binaries) -> None:
-    text = run(binaries.locate("etcd", ETCD_VERSIONS[str(version.as_minor)]), "--help")
+def test_etcd_lists_the_shipped_feature_gates(version: KubernetesVersion, binaries: Binaries, run: Run) -> None:
+    text = run(binaries.locate("etcd", etcd_version(version)), "--help")
     assert listed_gates(text) == listed(component_of("etcd", version).feature_gates)

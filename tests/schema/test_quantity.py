@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garboard.schema.quantity import canonical_quantity
-from tests.schema.vectors import scalar_vectors
+from tests.support.schema.vectors import scalar_vectors
 
 SUFFIXES = st.sampled_from(["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "e-3"])
 TEXTS = st.builds("{}{}{}".format, st.sampled_from(["", "-"]), st.integers(0, 10**20), SUFFIXES)

@@ -7,8 +7,8 @@ from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import BadDocument
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
 from garboard.schema import Schema, StructType, load_schema, round_trip
-from tests.equality import same_value as same
-from tests.schema.vectors import vectors
+from tests.support.equality import same_value as same
+from tests.support.schema.vectors import vectors
 
 VECTORS = Path(__file__).parents[1] / "vectors/patches"
 SCHEMA = load_schema(SUPPORTED_VERSIONS[0])

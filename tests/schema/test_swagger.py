@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
-from garboard.schema import Field, Schema, StructType, load_schema
+from garboard.schema import FieldType, Schema, StructType, load_schema
 from tools.schema.gomodule import kubernetes_source
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
@@ -58,7 +58,7 @@ class Comparison:
         for member in properties.keys() & type_.fields.keys():
             yield from self.member(f"{name}.{member}", properties[member], type_.fields[member])
 
-    def member(self, at: str, property_: dict[str, Any], member: Field) -> Iterator[str]:
+    def member(self, at: str, property_: dict[str, Any], member: FieldType) -> Iterator[str]:
         words = [member.strategy, "retainKeys" if member.retain_keys else ""]
         ours = (",".join(filter(None, words)), member.merge_key)
         theirs = (property_.get("x-kubernetes-patch-strategy", ""), property_.get("x-kubernetes-patch-merge-key", ""))
@@ -66,7 +66,7 @@ class Comparison:
             yield f"{at} is merged by {theirs}, not {ours}"
         yield from self.shape(at, property_, member)
 
-    def shape(self, at: str, property_: dict[str, Any], member: Field) -> Iterator[str]:
+    def shape(self, at: str, property_: dict[str, Any], member: FieldType) -> Iterator[str]:
         if "$ref" in property_:
             yield from self.reference(at, property_["$ref"].rpartition("/")[2], member)
         elif property_.get("type") == "array" and member.kind == "list" and member.of is not None:
@@ -76,7 +76,7 @@ class Comparison:
         elif SCALARS.get((property_.get("type"), property_.get("format"))) != member.scalar or member.kind != "scalar":
             yield f"{at} is {property_.get('type')} {property_.get('format')}, not {member.kind} {member.scalar}"
 
-    def reference(self, at: str, name: str, member: Field) -> Iterator[str]:
+    def reference(self, at: str, name: str, member: FieldType) -> Iterator[str]:
         if member.kind == "struct" and member.type is not None:
             yield from self.struct(name, member.type)
             return

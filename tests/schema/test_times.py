@@ -11,7 +11,7 @@ from garboard.schema.times import (
     parse_duration,
     write_duration,
 )
-from tests.schema.vectors import scalar_vectors
+from tests.support.schema.vectors import scalar_vectors
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from garboard.lab.binaries import Binaries
-from tests.rpc.certificates import Certificates
-from tests.tunnel.control_plane import ControlPlane, control_plane
-from tests.tunnel.programs import Program, Programs, programs
+from tests.support.tunnel.control_plane import ControlPlane, control_plane
+from tests.support.tunnel.programs import Program, Programs, programs
+from tools.harness.certificates import Certificates
 
 pytestmark = pytest.mark.real
 
@@ -94,6 +94,25 @@ def test_servers_are_counted_by_their_leases(
         server.terminate()
         server.process.wait(20)
     _until(lambda: not plane.leases())
+
+
+@pytest.mark.parametrize("agent_is", ["stock", "ours"])
+def test_every_worker_has_a_lease_and_agents_count_them(
+    started: Programs, plane: ControlPlane, front: str, agent_is: str
+) -> None:
+    label = f"--lease-label=k8s-app=workers-of-{agent_is}"
+    leases = ("--enable-lease-controller=true", f"--kubeconfig={plane.kubeconfig}", label)
+    server = started.server("ours", "grpc", front, extra=(*leases, f"--server-id=w-{agent_is}", "--workers=2"))
+    names = {f"konnectivity-proxy-server-w-{agent_is}-{number}" for number in range(2)}
+    _until(lambda: set(plane.leases()) >= names)
+    agent = started.agent(
+        agent_is, server, extra=("--count-server-leases=true", f"--kubeconfig={plane.kubeconfig}", label)
+    )
+    agent.wait_for("/metrics", "konnectivity_network_proxy_agent_known_server_count 2\n", timeout_s=30)
+    agent.wait_for("/metrics", "konnectivity_network_proxy_agent_open_server_connections 2\n", timeout_s=30)
+    server.terminate()
+    server.process.wait(20)
+    _until(lambda: not set(plane.leases()) & names)
 
 
 def _until(is_true: object) -> None:

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from garboard.rpc import TcpTarget, client_tls
-from garboard.tunnel import packets
 from garboard.tunnel.agent import pool
 from garboard.tunnel.agent.run import run_agent
-from garboard.tunnel.capabilities import WINDOW_BYTES
-from garboard.tunnel.flow import MAX_PAYLOAD, Patience
 from garboard.tunnel.server.agent_stream import AgentStream
-from garboard.tunnel.server.options import KeyPair
 from garboard.tunnel.server.run import ProxyServer, serve
-from tests.rpc.certificates import Certificates, make_certificates
-from tests.tunnel.clients import GrpcTunnel, HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
-from tests.tunnel.ends import agent_options, both_ends, fetch, server_options, until
+from garboard.tunnel.tls import KeyPair
+from garboard.tunnel.wire import packets
+from garboard.tunnel.wire.capabilities import WINDOW_BYTES
+from garboard.tunnel.wire.flow import MAX_PAYLOAD, StallPolicy
+from tests.support.tunnel.clients import GrpcTunnel, HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
+from tests.support.tunnel.ends import agent_options, both_ends, fetch, server_options, until
+from tools.harness.certificates import Certificates, make_certificates
 
 MODES = pytest.mark.parametrize("mode", ["grpc", "http-connect"])
 
@@ -43,7 +43,7 @@ def test_bytes_come_back_whole_over_many_connections(mode: str, certificates: Ce
                 await tunnel.close()
 
             await asyncio.gather(*(one(seed) for seed in range(40)))
-            await until(lambda: not server.proxy.fronts and not agent.pool.open_endpoints)
+            await until(lambda: not server.proxy.frontends and not agent.pool.open_endpoints)
             [backend] = server.proxy.streams
             await until(lambda: not backend.open)
             assert not backend.pending
@@ -124,7 +124,7 @@ def test_connections_that_are_reset_at_any_moment_leave_nothing_behind(
 
             for _ in range(4):
                 await asyncio.gather(*(one(number) for number in range(100)))
-            await until(lambda: not server.proxy.fronts and not agent.pool.open_endpoints)
+            await until(lambda: not server.proxy.frontends and not agent.pool.open_endpoints)
             [backend] = server.proxy.streams
             await until(lambda: not backend.open and not backend.pending)
             gc.collect()
@@ -186,9 +186,9 @@ def test_stalled_reader_of_a_stock_agent_is_closed_alone(
     monkeypatch.setattr(pool, "offer", lambda _targets: ())
 
     async def scenario() -> None:
-        patience = Patience(buffer_bytes=256 * 1024, stall_s=0.5)
+        stall_policy = StallPolicy(buffer_bytes=256 * 1024, stall_s=0.5)
         async with (
-            both_ends(certificates, front, mode, patience=patience) as (server, _),
+            both_ends(certificates, front, mode, stall_policy=stall_policy) as (server, _),
             endless_source() as source,
             echo_server() as echo,
         ):
@@ -209,9 +209,9 @@ def test_stalled_reader_costs_its_neighbours_nothing_between_our_own_ends(
     mode: str, certificates: Certificates, front: str
 ) -> None:
     async def scenario() -> None:
-        patience = Patience(buffer_bytes=256 * 1024, stall_s=0.3)
+        stall_policy = StallPolicy(buffer_bytes=256 * 1024, stall_s=0.3)
         async with (
-            both_ends(certificates, front, mode, patience=patience) as (server, agent),
+            both_ends(certificates, front, mode, stall_policy=stall_policy) as (server, agent),
             endless_source() as source,
             echo_server() as echo,
         ):
@@ -226,7 +226,7 @@ def test_stalled_reader_costs_its_neighbours_nothing_between_our_own_ends(
             assert len(await stalled.read()) > 0
             await neighbour.close()
             stalled.abort()
-            await until(lambda: not server.proxy.fronts and not agent.pool.open_endpoints)
+            await until(lambda: not server.proxy.frontends and not agent.pool.open_endpoints)
             [stream] = server.proxy.streams.values()
             assert isinstance(stream, AgentStream)
             await until(lambda: not stream.sender.pipes)
@@ -235,7 +235,7 @@ def test_stalled_reader_costs_its_neighbours_nothing_between_our_own_ends(
 
 
 def _queued(server: ProxyServer) -> int:
-    return sum(front.outflow.queued_bytes for front in server.proxy.fronts.values())
+    return sum(front.outflow.queued_bytes for front in server.proxy.frontends.values())
 
 
 def test_front_end_over_tcp_asks_for_a_client_certificate(

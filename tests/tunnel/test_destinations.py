@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garboard.errors import InvalidValue
-from garboard.tunnel.destinations import AllowList, Destination, Target
+from garboard.tunnel.destinations import AllowList, Destination, NodeTarget
 
 PORTS = st.integers(1, 65535)
 NAMES = st.from_regex(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,10}(\.[a-zA-Z0-9][a-zA-Z0-9-]{0,10}){0,2}\.?", fullmatch=True)
@@ -100,10 +100,26 @@ def test_what_is_no_destination_is_refused(text: str) -> None:
     ],
 )
 def test_target_is_parsed(text: str, local: int, destination: str) -> None:
-    assert Target.parse(text) == Target(local, Destination.parse(destination))
+    assert NodeTarget.parse(text) == NodeTarget(local, Destination.parse(destination))
 
 
 @pytest.mark.parametrize("text", ["6443", "6443:h", "x:h:1", "0:h:1", "6443:::1:6443"])
 def test_what_is_no_target_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue, match="is not a target"):
-        Target.parse(text)
+        NodeTarget.parse(text)
+
+
+@pytest.mark.parametrize("text", ["10.1.2.3.:6443", "[fd00::1.]:6443", "10.1.2.3..:6443"])
+def test_address_with_a_dot_at_its_end_is_no_destination(text: str) -> None:
+    """A resolver takes it for a name, and a network for one of its addresses."""
+    with pytest.raises(InvalidValue):
+        Destination.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("network", "is_allowed"),
+    [("::/0", False), ("::/1", False), ("::ffff:0:0/96", True), ("::ffff:10.0.0.0/104", True), ("fd00::/8", False)],
+)
+def test_network_of_ipv6_addresses_means_no_ipv4_address_unless_it_says_so(network: str, is_allowed: bool) -> None:
+    allowed = AllowList.parse([f"[{network}]:6443"])
+    assert allowed.allows(Destination.parse("[::ffff:10.0.0.1]:6443")) == is_allowed

@@ -10,12 +10,12 @@ import pytest
 from garboard.rpc import TcpTarget, client_tls, frames
 from garboard.rpc.aio import AioClient
 from garboard.rpc.headers import HeaderEncoder
-from garboard.tunnel import packets
-from garboard.tunnel.packets import encode_packet
-from tests.rpc.certificates import Certificates
-from tests.rpc.peers import REQUEST
-from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server
-from tests.tunnel.ends import both_ends, fetch, until
+from garboard.tunnel.wire import packets
+from garboard.tunnel.wire.packets import encode_packet
+from tests.support.rpc.peers import REQUEST
+from tests.support.tunnel.clients import HttpTunnel, echo_checked, echo_server
+from tests.support.tunnel.ends import both_ends, fetch, until
+from tools.harness.certificates import Certificates
 
 
 async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data: bytes) -> None:
@@ -51,7 +51,7 @@ def test_garbage_on_every_port_leaves_nothing_behind(certificates: Certificates,
                 ]
             with contextlib.suppress(TimeoutError):
                 await asyncio.gather(*attacks, return_exceptions=True)
-            await until(lambda: not server.proxy.fronts and len(server.agents.links) == 1)
+            await until(lambda: not server.proxy.frontends and len(server.agents.links) == 1)
             tunnel = await HttpTunnel.open(front, address)
             await echo_checked(tunnel, 10_000)
             await tunnel.close()
@@ -82,7 +82,7 @@ def test_agent_that_sends_no_packets_is_refused_alone(certificates: Certificates
 def test_peer_that_reads_nothing_of_what_it_is_told_is_cut_off(
     certificates: Certificates, front: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("garboard.tunnel.pipes.MAX_UNREAD_MESSAGES", 20)
+    monkeypatch.setattr("garboard.tunnel.wire.pipes.MAX_UNREAD_MESSAGES", 20)
 
     async def scenario() -> None:
         async with both_ends(certificates, front, "http-connect") as (server, _):

@@ -20,14 +20,14 @@ from garboard.rpc import frames
 from garboard.rpc.headers import HeaderEncoder
 from garboard.rpc.messages import Deframer, pack_prefix
 from garboard.rpc.violations import ErrorCode
-from garboard.tunnel import packets
-from garboard.tunnel.packets import encode_packet
-from tests.ports import free_ports
-from tests.rpc.attacks import Attack, attacks_of_a_client, attacks_of_either_end
-from tests.rpc.certificates import Certificates
-from tests.rpc.peers import REQUEST
-from tests.tunnel.clients import GrpcTunnel, echo_checked, echo_server
-from tests.tunnel.programs import Program, Programs, programs
+from garboard.tunnel.wire import packets
+from garboard.tunnel.wire.packets import encode_packet
+from tests.support.rpc.attacks import Attack, attacks_of_a_client, attacks_of_either_end
+from tests.support.rpc.peers import REQUEST
+from tests.support.tunnel.clients import GrpcTunnel, echo_checked, echo_server
+from tests.support.tunnel.programs import Program, Programs, programs
+from tools.harness.certificates import Certificates
+from tools.harness.ports import free_ports
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

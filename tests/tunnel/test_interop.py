@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,10 @@ from typing import Any
 import pytest
 
 from garboard.lab.binaries import Binaries
-from tests.ports import free_ports
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
-from tests.tunnel.programs import Program, Programs, programs
+from tests.support.tunnel.clients import HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
+from tests.support.tunnel.programs import Program, Programs, programs
+from tools.harness.certificates import Certificates
+from tools.harness.ports import free_ports
 
 pytestmark = pytest.mark.real
 
@@ -45,6 +47,7 @@ def with_echo(scenario: Callable[[str], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.alone
 @PAIRS
 @MODES
@@ -133,6 +136,26 @@ def test_stock_agent_hears_the_server_count(started: Programs, front: str) -> No
     agent = started.agent("stock", server)
     agent.wait_for("/readyz")
     agent.wait_for("/metrics", "konnectivity_network_proxy_agent_known_server_count 2\n")
+
+
+@pytest.mark.parametrize("agent_is", ["stock", "ours"])
+def test_agents_find_every_worker_and_find_it_again_after_it_was_killed(
+    started: Programs, front: str, agent_is: str
+) -> None:
+    extra = ("--workers=3", "--server-count=1", "--server-id=one")
+    server = started.server("ours", "http-connect", front, extra=extra)
+    agents = [started.agent(agent_is, server) for _ in range(2)]
+    for _ in range(2):
+        for agent in agents:
+            agent.wait_for("/metrics", "konnectivity_network_proxy_agent_open_server_connections 3\n")
+        [cluster] = server.status()["tenants"]
+        assert [each["streams"] for each in cluster["agents"]] == [3, 3]
+        with_echo(lambda address: _exchange("http-connect", front, address))
+        victim = server.status()["workers"][1]
+        os.kill(victim["pid"], signal.SIGKILL)
+        server.wait_for("/metrics", f"worker_restarts_total {victim['restarts'] + 1}\n")
+        with_echo(lambda address: _exchange("http-connect", front, address))
+    assert b"Traceback" not in server.log.read_bytes()
 
 
 ALL_PAIRS = pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metrics
+from garboard.rpc import Status, StatusCode
+from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metrics, StreamErrors
 
 
 def test_families_are_written_as_prometheus_reads_them() -> None:
@@ -21,3 +22,14 @@ def test_buckets_are_labelled_as_in_go() -> None:
     assert [line.split('"')[1] for line in lines[1:11]] == [
         "1e-06", "1e-05", "0.0001", "0.005", "0.025", "0.1", "0.5", "2.5", "12.5", "+Inf",
     ]  # fmt: skip
+
+
+def test_failures_are_counted_under_go_names_and_good_ends_are_not() -> None:
+    errors = StreamErrors()
+    for code in (StatusCode.OK, StatusCode.CANCELLED, StatusCode.UNAVAILABLE, StatusCode.RESOURCE_EXHAUSTED):
+        errors.ended("from_agent", Status(code))
+    rows = Metrics("x_", {"stream_errors_total": ("Errors.", errors.counter)}).text().splitlines()[2:]
+    assert rows == [
+        f'x_stream_errors_total{{segment="from_agent",code="{name}",packet_type="Unknown"}} 1'
+        for name in ("Canceled", "ResourceExhausted", "Unavailable")
+    ]

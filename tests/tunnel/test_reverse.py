@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from garboard.rpc import TcpTarget, client_tls
 from garboard.rpc.aio import AioClient
-from garboard.tunnel import packets
 from garboard.tunnel.agent.run import Agent, run_agent
-from garboard.tunnel.capabilities import STOCK, offer
-from garboard.tunnel.destinations import AllowList, Target
-from garboard.tunnel.packets import decode_packet, encode_packet
+from garboard.tunnel.destinations import AllowList, NodeTarget
 from garboard.tunnel.server.agent_stream import AgentStream
-from garboard.tunnel.server.reverse import LineBudget, ReverseCounts, ReverseObserver, guard_of
+from garboard.tunnel.server.reverse import AgentPeer, LineBudget, ReverseCounts, ReverseObserver, ReverseQuota, guard_of
 from garboard.tunnel.server.run import ProxyServer, serve
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server, silent_destination
-from tests.tunnel.ends import agent_options, fetch, server_options, until
+from garboard.tunnel.wire import packets
+from garboard.tunnel.wire.capabilities import STOCK, offer
+from garboard.tunnel.wire.packets import decode_packet, encode_packet
+from tests.support.tunnel.clients import HttpTunnel, echo_checked, echo_server, silent_destination
+from tests.support.tunnel.ends import agent_options, fetch, server_options, until
+from tools.harness.certificates import Certificates
 
 LOCAL = "127.0.0.1"
 
@@ -42,7 +42,7 @@ async def node_and_server(
     async with serve(server_side) as server:
         node = replace(
             agent_options(certificates, server.agent_port),
-            targets=tuple(map(Target.parse, targets)),
+            targets=tuple(map(NodeTarget.parse, targets)),
             bind_address=LOCAL,
         )
         async with run_agent(node) as agent:
@@ -125,10 +125,10 @@ def test_denied_target_is_reset_recorded_and_seen_in_readiness(
     with caplog.at_level(logging.INFO):
         asyncio.run(scenario())
     lines = [record.getMessage() for record in caplog.records]
-    assert any(line.startswith("agent.targets.refused agent=a1 targets=127.0.0.1:") for line in lines)
+    assert any(line.startswith("agent.targets.refused agent=a1 ") for line in lines)
     assert any(line.startswith("target.refused server=s1 target=127.0.0.1:") for line in lines)
     [recorded] = [line for line in lines if line.startswith("reverse.connection")]
-    assert recorded.startswith("reverse.connection agent=a1 target=127.0.0.1:")
+    assert recorded.startswith("reverse.connection id=0 agent=a1 ")
     assert "verdict=denied bytes_sent=0 bytes_received=0" in recorded
 
 
@@ -160,16 +160,17 @@ def test_every_connection_leaves_one_line(
 
 
 async def _dials_of_an_agent(
-    certificates: Certificates, server: ProxyServer, dials: list[packets.DialRequest], agent_id: str = "hostile"
-) -> list[packets.DialResponse]:
-    """What the server answers to an agent that asks for whatever it likes."""
+    certificates: Certificates, server: ProxyServer, dials: list[packets.DialRequest], agent_id: str = "hostile",
+    wait_for: int | None = None,
+) -> list[packets.DialResponse]:  # fmt: skip
+    """What the server answers to an agent that asks for whatever it likes, and leaves after so many answers."""
     tls = client_tls(certificates.ca, certificate=certificates.client, key=certificates.client_key)
     client = await AioClient.connect(TcpTarget(LOCAL, server.agent_port, tls))
     named = (("agentid", agent_id), ("agentidentifiers", ""), *offer(()))
     call = await client.call("/AgentService/Connect", metadata=named)
     for each in dials:
         await call.send(encode_packet(each))
-    answers = [decode_packet(await call.receive() or b"") for _ in dials]
+    answers = [decode_packet(await call.receive() or b"") for _ in range(wait_for or len(dials))]
     await client.close()
     await until(lambda: not server.proxy.streams)
     return [each for each in answers if isinstance(each, packets.DialResponse)]
@@ -193,7 +194,7 @@ def test_every_denied_connection_leaves_one_line(
     with caplog.at_level(logging.INFO):
         asyncio.run(scenario(90))
     lines = audit_lines(caplog)
-    assert [line.split()[2] for line in lines] == [f"target=10.0.0.{number}:22" for number in range(90)]
+    assert [line.split()[6] for line in lines] == [f"target=10.0.0.{number}:22" for number in range(90)]
     assert all("agent=hostile" in line and "verdict=denied" in line for line in lines)
 
 
@@ -225,9 +226,9 @@ def test_streams_of_one_cluster_share_a_budget(caplog: pytest.LogCaptureFixture)
     async def scenario() -> None:
         counts = ReverseCounts()
         for number in range(20):
-            observer = ReverseObserver(f"agent-{number}", counts, AllowList())
+            observer = ReverseObserver(AgentPeer(f"agent-{number}", "CN=a", "10.0.0.9:1"), counts, AllowList())
             for _ in range(100):
-                observer.denied("10.0.0.1:1", "not an allowed destination")
+                observer.denied(packets.DialRequest("tcp", "10.0.0.1:1", 1), "not an allowed destination")
         assert len(audit_lines(caplog)) <= 1100  # a new second may have begun in between
         await until(lambda: _told(audit_lines(caplog)) == 2000)
 
@@ -287,7 +288,8 @@ def test_agent_cannot_forge_a_line(certificates: Certificates, front: str, caplo
     for line in lines:
         keys = [word.partition("=")[0] for word in line.split()]
         assert keys == [
-            "reverse.connection", "agent", "target", "verdict", "bytes_sent", "bytes_received", "duration_s"
+            "reverse.connection", "id", "agent", "identity", "from", "client", "target", "verdict", "bytes_sent",
+            "bytes_received", "duration_s",
         ]  # fmt: skip
         assert " verdict=denied " in line
 
@@ -299,14 +301,14 @@ def test_dial_that_its_client_gave_up_leaves_a_line_too(
         port = free_port()
         async with node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, agent):
             _, writer = await asyncio.open_connection(LOCAL, port)
-            await until(lambda: agent.ports.entry.board.pending_dials)
+            await until(lambda: agent.ports.tunnels.protocol.pending_dials)
             writer.transport.abort()
-            await until(lambda: audit_lines(caplog))
+            await until(lambda: len(audit_lines(caplog)) == 2)
             assert server.proxy.reverse.connections.of(address, "abandoned").value == 1
 
     with caplog.at_level(logging.INFO), silent_destination() as address:
         asyncio.run(scenario(address))
-    assert f" target={address} verdict=abandoned " in audit_lines(caplog)[0]
+    assert f" target={address} verdict=abandoned " in audit_lines(caplog)[1]
 
 
 def test_spellings_and_addresses_do_not_make_the_counts_grow(certificates: Certificates, front: str) -> None:
@@ -376,7 +378,7 @@ def test_target_listens_as_soon_as_its_port_is_free(certificates: Certificates, 
         async with serve(server_options(certificates, front, "grpc")) as server:
             node = replace(
                 agent_options(certificates, server.agent_port),
-                targets=(Target.parse(f"{port}:127.0.0.1:1"),),
+                targets=(NodeTarget.parse(f"{port}:127.0.0.1:1"),),
                 bind_address=LOCAL,
             )
             async with run_agent(node) as agent:
@@ -420,5 +422,79 @@ def test_ends_that_stop_count_what_they_cut(certificates: Certificates, front: s
             assert await server.stop() == 1
             assert await tunnel.read() == b""
             await tunnel.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "quota", [ReverseQuota(open_per_stream=2), ReverseQuota(open=2)], ids=["of a stream", "of a cluster"]
+)
+def test_connections_of_nodes_are_bounded(
+    certificates: Certificates, front: str, quota: ReverseQuota, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        port = free_port()
+        async with (
+            echo_server() as address,
+            node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, _),
+        ):
+            server.proxy.reverse.quota = quota
+            tunnels = [await local_tunnel(port) for _ in range(2)]
+            for tunnel in tunnels:
+                await echo_checked(tunnel, 1000)
+            assert await is_reset(port)
+            assert server.proxy.reverse.denials.of("quota").value == 1
+            await tunnels[0].close()
+            await until(lambda: server.proxy.reverse.open == 1)
+            tunnels[0] = await local_tunnel(port)
+            for tunnel in tunnels:
+                await echo_checked(tunnel, 1000)
+                await tunnel.close()
+            await until(lambda: not server.proxy.reverse.open)
+            assert server.proxy.reverse.pending == 0
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+    assert sum(" verdict=denied " in line for line in audit_lines(caplog)) == 1
+
+
+@pytest.mark.parametrize(
+    "quota", [ReverseQuota(pending_per_stream=3), ReverseQuota(pending=3)], ids=["of a stream", "of a cluster"]
+)
+def test_dials_for_nodes_are_bounded(certificates: Certificates, front: str, quota: ReverseQuota) -> None:
+    async def scenario(address: str) -> None:
+        side = replace(server_options(certificates, front, "http-connect"), allowed=AllowList.parse([address]))
+        async with serve(side) as server:
+            server.proxy.reverse.quota = quota
+            dials = [packets.DialRequest("tcp", address, number) for number in range(5)]
+            answers = await _dials_of_an_agent(certificates, server, dials, wait_for=2)
+            assert all("too many connections" in each.error for each in answers)
+            assert server.proxy.reverse.denials.of("quota").value == 2
+            await until(lambda: not server.proxy.reverse.pending)
+            assert server.proxy.reverse.connections.of(address, "abandoned").value == 3
+
+    with silent_destination() as address:
+        asyncio.run(scenario(address))
+
+
+def test_clients_of_a_node_are_bounded(certificates: Certificates, front: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("garboard.tunnel.agent.listeners.MOST_CLIENTS", 2)
+
+    async def scenario() -> None:
+        port = free_port()
+        async with (
+            echo_server() as address,
+            node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (_, agent),
+        ):
+            tunnels = [await local_tunnel(port) for _ in range(2)]
+            for tunnel in tunnels:
+                await echo_checked(tunnel, 1000)
+            assert await is_reset(port)
+            for tunnel in tunnels:
+                await tunnel.close()
+            await until(lambda: not agent.ports.clients)
+            again = await local_tunnel(port)
+            await echo_checked(again, 1000)
+            await again.close()
 
     asyncio.run(scenario())

@@ -8,6 +8,7 @@ The machine in the middle forwards nothing; a node reaches its proxy port and no
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rpc.certificates import Certificates
+from tools.harness.certificates import Certificates
 
 pytestmark = [
     pytest.mark.real,
@@ -66,6 +67,10 @@ class Networks:
     def run(self, where: str, *command: str | Path) -> "subprocess.CompletedProcess[str]":
         full = ["ip", "netns", "exec", self._name(where), *map(str, command)]
         return subprocess.run(full, capture_output=True, text=True, timeout=30)
+
+    def unplug(self, name: str) -> None:
+        """From now on everything that is sent to the machine is lost."""
+        _ip("-n", self._name(name), "link", "set", f"{self._prefix}{name[0]}1", "down")
 
     def down(self) -> None:
         for process in self._running:
@@ -137,5 +142,44 @@ def test_node_fetches_from_the_control_plane_through_its_agent_only(
     assert denied.returncode in (7, 56)  # reset, before or after curl takes the connection for made
     assert "target.dial.failed target=6444:10.91.2.2:22" in (tmp_path / "node.log").read_text()
     lines = (tmp_path / "mid.log").read_text().splitlines()
-    assert [line for line in lines if "verdict=allowed" in line and "agent=node-1 target=10.91.2.2:6443" in line]
-    assert [line for line in lines if "agent.targets.refused agent=node-1 targets=10.91.2.2:22" in line]
+    [told, *_] = [line for line in lines if "verdict=allowed" in line]
+    assert " agent=node-1 identity='CN=client' from=10.91.1.2:" in told
+    assert f" client={LISTEN}:" in told or " client=10.91.1.2:" in told
+    assert " target=10.91.2.2:6443 " in told
+    assert [line for line in lines if "agent.targets.refused agent=node-1 " in line and "targets=10.91.2.2:22" in line]
+
+
+def test_agent_whose_network_swallows_everything_is_given_up_within_the_time_for_a_dial(
+    networks: Networks, keys: Certificates, tmp_path: Path
+) -> None:
+    """Its link is cut without a word; the next client is told at once that there is no agent."""
+    garboard = Path(sys.executable).parent / "garboard"
+    networks.start(
+        "mid", garboard, "tunnel", "server", f"--uds-name={tmp_path}/front", "--server-port=0",
+        "--mode=http-connect", f"--cluster-cert={keys.server}", f"--cluster-key={keys.server_key}",
+        f"--cluster-ca-cert={keys.ca}", folder=tmp_path,
+    )  # fmt: skip
+    networks.start(
+        "node", garboard, "tunnel", "agent", "--proxy-server-host=10.91.1.1", f"--ca-cert={keys.ca}",
+        f"--agent-cert={keys.client}", f"--agent-key={keys.client_key}", "--sync-interval=200ms", folder=tmp_path,
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while "agent.connected" not in (tmp_path / "mid.log").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    networks.unplug("node")
+    first = connect(tmp_path / "front")
+    assert "while it dialled" in first, first  # and not: no answer in 30 seconds
+    assert "no tunnels available" in connect(tmp_path / "front")
+
+
+def connect(front: Path) -> str:
+    """What an HTTP-CONNECT client is told."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(100)
+        client.connect(str(front))
+        client.sendall(b"CONNECT 10.0.0.1:1 HTTP/1.1\r\n\r\n")
+        told = b""
+        while data := client.recv(4096):
+            told += data
+    return told.decode()

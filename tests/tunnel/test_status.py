@@ -10,13 +10,13 @@ import pytest
 
 from garboard.cli.main import run
 from garboard.tunnel.agent.run import run_agent
-from garboard.tunnel.destinations import AllowList, Target
+from garboard.tunnel.destinations import AllowList, NodeTarget
 from garboard.tunnel.report import status_text, trace_text
 from garboard.tunnel.server.run import serve
-from tests.ports import free_ports
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import echo_server
-from tests.tunnel.ends import agent_options, fetch, server_options, until
+from tests.support.tunnel.clients import echo_server
+from tests.support.tunnel.ends import agent_options, fetch, server_options, until
+from tools.harness.certificates import Certificates
+from tools.harness.ports import free_ports
 
 
 async def ask(port: int, path: str) -> Any:
@@ -34,7 +34,7 @@ def test_both_ends_tell_what_they_have(certificates: Certificates, front: str) -
         async with echo_server() as address:
             [local] = free_ports(1)
             options = replace(server_options(certificates, front, "grpc"), allowed=AllowList.parse([address]))
-            wanted = (Target.parse(f"{local}:{address}"), Target.parse(f"{local + 1}:10.9.9.9:1"))
+            wanted = (NodeTarget.parse(f"{local}:{address}"), NodeTarget.parse(f"{local + 1}:10.9.9.9:1"))
             async with serve(options) as server:
                 named = replace(
                     agent_options(certificates, server.agent_port), targets=wanted, bind_address="127.0.0.1",
@@ -80,7 +80,7 @@ def test_way_to_the_nodes_is_traced_hop_by_hop(certificates: Certificates, front
                 assert told["hops"][0]["verdict"] == "it is not connected"
                 assert (await fetch(server.admin_port, "/trace"))[0] == 400
                 assert (await fetch(server.admin_port, "/trace?to=x:1&tenant=nobody"))[0] == 400
-                await until(lambda: not server.proxy.fronts and server.proxy.open_connections == 0)
+                await until(lambda: not server.proxy.frontends and server.proxy.open_connections == 0)
 
     asyncio.run(scenario())
 
@@ -91,7 +91,7 @@ def test_way_from_a_node_is_traced_hop_by_hop(certificates: Certificates, front:
             [local] = free_ports(1)
             options = replace(server_options(certificates, front, "grpc"), allowed=AllowList.parse([address]))
             async with serve(options) as server:
-                target = Target.parse(f"{local}:{address}")
+                target = NodeTarget.parse(f"{local}:{address}")
                 wanted = replace(
                     agent_options(certificates, server.agent_port), targets=(target,), bind_address="127.0.0.1"
                 )

@@ -16,11 +16,11 @@ from garboard.rpc.frames import DATA, HEADERS, FrameReader
 from garboard.rpc.headers import HeaderDecoder
 from garboard.rpc.limits import Limits
 from garboard.rpc.messages import Deframer
-from garboard.tunnel.packets import PacketType, decode_packet, type_of
-from tests.ports import free_ports
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
-from tests.tunnel.programs import Program, Programs, programs
+from garboard.tunnel.wire.packets import PacketType, decode_packet, type_of
+from tests.support.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
+from tests.support.tunnel.programs import Program, Programs, programs
+from tools.harness.certificates import Certificates
+from tools.harness.ports import free_ports
 
 pytestmark = pytest.mark.real
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 from garboard.lab.binaries import Binaries
-from tests.go_programs import build_oracle
-from tests.ports import free_ports
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import silent_destination
-from tests.tunnel.programs import Program, Programs, programs
+from tests.support.tunnel.clients import silent_destination
+from tests.support.tunnel.programs import Program, Programs, programs
+from tools.harness.certificates import Certificates
+from tools.harness.oracles import stock_client
+from tools.harness.ports import free_ports
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
@@ -104,11 +104,7 @@ def _echo(connection: socket.socket) -> None:
 
 @pytest.fixture(scope="module")
 def client() -> Path:
-    modules = {
-        "sigs.k8s.io/apiserver-network-proxy/konnectivity-client": "v0.36.0",
-        "google.golang.org/grpc": "v1.80.0",
-    }
-    return build_oracle(Path(__file__).parent / "stock_client" / "oracle", modules)
+    return stock_client().built()
 
 
 class Stand:
@@ -415,6 +411,35 @@ def test_stock_client_without_a_certificate_does_not_come_in(tcp_front: Stand, p
     stand.tls = {"ca": stand.tls["ca"]}
     assert stand.ask(pages, mode, do="dial", dial_in="5s", live_in="5s")[0].startswith("error")
     assert stand.number('stream_packets_total{segment="to_agent",packet_type="DIAL_REQ"}') == 0
+
+
+CONNECTED = "konnectivity_network_proxy_agent_open_server_connections 2\n"
+
+
+@MODES
+def test_stock_client_and_stock_agent_get_along_with_workers(stand: Stand, pages: str, echo: str, mode: str) -> None:
+    [agent] = stand.serve(mode, extra=("--workers=2",))
+    agent.wait_for("/metrics", CONNECTED)
+    assert stand.ask(pages, mode) == [page(b"hello")]
+    assert stand.ask(pages, mode, path="/large") == [page(LARGE)]
+    assert stand.ask(echo, mode, do="echo", count=50) == ["echoed"] * 50
+    error = " ".join(stand.ask(f"127.0.0.1:{free_ports(1)[0]}", mode, do="dial"))
+    assert "connection refused" in error
+    held = [stand.hold(echo, mode) for _ in range(6)]
+    assert stand.number("established_connections") == 6
+    agent.kill()
+    assert [each.communicate(timeout=30)[0] for each in held] == ["closed\n"] * 6
+    stand.assert_nothing_is_left()
+
+
+@MODES
+def test_stock_client_comes_in_through_tcp_to_workers(tcp_front: Stand, pages: str, echo: str, mode: str) -> None:
+    stand, port = tcp_front, int(tcp_front.front.rpartition(":")[2])
+    stand.server = stand.started.server_on_tcp("ours", mode, port, "--workers=2")
+    stand.started.agent("stock", stand.server).wait_for("/metrics", CONNECTED)
+    assert stand.ask(pages, mode, path="/large") == [page(LARGE)]
+    assert stand.ask(echo, mode, do="echo", count=50) == ["echoed"] * 50
+    stand.assert_nothing_is_left()
 
 
 def test_every_test_of_the_suite_has_a_counterpart() -> None:

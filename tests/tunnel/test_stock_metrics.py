@@ -12,13 +12,13 @@ import pytest
 from garboard.lab.binaries import Binaries
 from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.server.run import serve
-from tests.go_programs import build_oracle
-from tests.ports import free_ports
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
-from tests.tunnel.ends import agent_options, fetch, server_options, until
-from tests.tunnel.programs import Programs, programs
-from tests.tunnel.server.test_lease_keeper import Book, lease
+from tests.support.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
+from tests.support.tunnel.ends import agent_options, fetch, server_options, until
+from tests.support.tunnel.leases import LeasesInMemory, lease
+from tests.support.tunnel.programs import Programs, programs
+from tools.harness.certificates import Certificates
+from tools.harness.oracles import stock_metrics
+from tools.harness.ports import free_ports
 
 pytestmark = pytest.mark.real
 
@@ -61,6 +61,9 @@ def live_pages(started: Programs, server_is: str, agent_is: str, mode: str, fron
             await tunnel.close()
 
     asyncio.run(scenario())
+    # The client has gone before the ends have agreed on that.
+    server.wait_for("/metrics", "CLOSE_RSP")
+    agent.wait_for("/metrics", "CLOSE_RSP")
     page = agent.page("/metrics")[1]
     agent.kill()
     server.wait_for("/metrics", f"{PREFIX}server_stream_errors_total{{")
@@ -88,12 +91,7 @@ def segments_of(page: str) -> set[tuple[str, str]]:
 
 def stock_shapes() -> dict[str, Shape]:
     """Every metric that the stock programs can show."""
-    module = "sigs.k8s.io/apiserver-network-proxy"
-    oracle = build_oracle(
-        Path(__file__).parent / "stock_metrics" / "oracle",
-        {module: "v0.36.0", f"{module}/konnectivity-client": "v0.36.0"},
-    )
-    told = subprocess.run([oracle], capture_output=True, text=True, check=True).stdout.splitlines()
+    told = subprocess.run([stock_metrics().built()], capture_output=True, text=True, check=True).stdout.splitlines()
     rows = (line.split(" ") for line in told)
     return {
         name: (kind, frozenset(labels.split(",")) - {""}, (*buckets.split(","), "+Inf") if buckets else ())
@@ -105,10 +103,10 @@ def test_every_metric_of_the_stock_programs_is_there_with_its_labels_and_buckets
     certificates: Certificates, front: str
 ) -> None:
     async def scenario() -> dict[str, Shape]:
-        book = Book(lease("dead", 1.0))
-        side = replace(server_options(certificates, front, "grpc"), lease_book=book)
+        store = LeasesInMemory(lease("dead", 1.0))
+        side = replace(server_options(certificates, front, "grpc"), lease_store=store)
         async with serve(side) as server, echo_server() as address:
-            node = replace(agent_options(certificates, server.agent_port), lease_book=book)
+            node = replace(agent_options(certificates, server.agent_port), lease_store=store)
             async with run_agent(node) as agent:
                 await until(lambda: server.proxy.streams and agent.pool.streams)
                 tunnel = await open_tunnel("grpc", front, address)

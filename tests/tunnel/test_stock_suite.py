@@ -3,7 +3,6 @@
 It runs in a network namespace of its own, so that whatever it dials stays on loopback.
 """
 
-import os
 import re
 import subprocess
 import sys
@@ -11,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.harness.oracles import stock_suite
+
 pytestmark = [pytest.mark.real, pytest.mark.alone]  # it races against its own short timeouts
 
-MODULE = "sigs.k8s.io/apiserver-network-proxy"
-VERSION = "v0.36.0"
 LEFT_OUT = "TestProxyDial_AgentTimeout_GRPC"  # waits for an address outside of the machine to be silent
 EXPECTED = 25
 # These fail now and then with the stock agent too, on a busy machine in one run of ten or more: the client's tunnel may
@@ -24,13 +23,8 @@ TRIES = 6
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stock-suite")
-    (folder / "go.mod").write_text(f"module suite\n\ngo 1.25\n\nrequire {MODULE} {VERSION}\n")
-    environment = {**os.environ, "GOFLAGS": "-mod=mod", "GOWORK": "off"}
-    for command in (["get", f"{MODULE}/tests@{VERSION}"], ["test", "-c", "-o", "suite", f"{MODULE}/tests"]):
-        subprocess.run(["nice", "go", *command], cwd=folder, env=environment, check=True, capture_output=True)
-    return folder / "suite"
+def suite() -> Path:
+    return stock_suite().built()
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +50,6 @@ def _run(suite: Path, agent: Path, *chosen: str) -> tuple[dict[str, str], str]:
     """Run tests of the suite; return the verdict on each, and all that was printed."""
     alone = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
     command = [*alone, str(suite), "-test.v", *chosen, "-agent-path", str(agent)]
-    printed = subprocess.run(command, cwd=suite.parent, capture_output=True, text=True).stdout
+    printed = subprocess.run(command, cwd=agent.parent, capture_output=True, text=True).stdout
     verdicts = re.findall(r"^--- (\w+): (\w+)", printed, re.MULTILINE)
     return {name: verdict for verdict, name in verdicts}, printed

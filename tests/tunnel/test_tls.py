@@ -12,8 +12,8 @@ from garboard.errors import NotReady
 from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.tls import KeyPair, ListenerKeys, TlsPolicy, client_context
-from tests.rpc.certificates import Certificates, make_certificates
-from tests.tunnel.ends import agent_options, server_options, until
+from tests.support.tunnel.ends import agent_options, server_options, until
+from tools.harness.certificates import Certificates, make_certificates
 
 
 async def shown_certificate(certificates: Certificates, port: int) -> bytes | None:
@@ -82,9 +82,22 @@ def test_authority_that_is_replaced_on_disk_is_trusted_no_more(
     asyncio.run(scenario())
 
 
+def test_file_that_is_gone_for_a_while_leaves_what_was_loaded(certificates: Certificates, tmp_path: Path) -> None:
+    certificate = tmp_path / "server.crt"
+    shutil.copy(certificates.server, certificate)
+    keys = ListenerKeys(KeyPair(certificate, certificates.server_key), TlsPolicy())
+    before = keys.context
+    certificate.unlink()
+    assert keys.refresh() is False
+    assert keys.context is before
+    shutil.copy(certificates.server, certificate)
+    assert keys.refresh() is True
+
+
 def test_unusable_files_are_named(certificates: Certificates, tmp_path: Path) -> None:
-    with pytest.raises(NotReady, match="is missing"):
+    with pytest.raises(NotReady, match="is missing") as missing:
         ListenerKeys(KeyPair(tmp_path / "no.crt", certificates.server_key), TlsPolicy())
+    assert missing.value.exit_code == 1
     with pytest.raises(NotReady, match="cannot use"):
         ListenerKeys(KeyPair(certificates.client, certificates.server_key), TlsPolicy())
     (tmp_path / "junk").write_text("junk")

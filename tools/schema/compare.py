@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from garboard.model import KubernetesVersion
-from garboard.schema import Component, Schema, load_schema
+from garboard.schema import ComponentOptions, Schema, load_schema
 
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "etcd")
 
@@ -39,7 +39,7 @@ def _field_differences(older: Schema, newer: Schema, names: list[str]) -> Iterat
         waiting.sort()
 
 
-def _component_differences(name: str, before: Component, after: Component) -> Iterator[str]:
+def _component_differences(name: str, before: ComponentOptions, after: ComponentOptions) -> Iterator[str]:
     yield from _came_and_went(f"{name} flag", before.flags, after.flags)
     yield from _came_and_went(f"{name} feature gate", before.feature_gates, after.feature_gates)
     for flag in sorted(before.choices.keys() & after.choices.keys()):

@@ -14,13 +14,17 @@ import zlib
 from pathlib import Path
 
 from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
+from garboard.model.minors import facts_of
 from tools.schema.gomodule import GoModule, etcd_module, kubernetes_module
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "src/garboard/schema/data"
-# The etcd that kubeadm of each minor starts.
-ETCD_VERSIONS = {"1.36": "v3.6.8", "1.37": "v3.7.0"}
 KUBERNETES_COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet")
+
+
+def etcd_version(version: KubernetesVersion) -> str:
+    """Return the release of etcd that kubeadm of the minor starts: its image's tag without the image's own revision."""
+    return "v" + facts_of(version).etcd_tag.partition("-")[0]
 
 
 def generate_types(module: GoModule) -> bytes:
@@ -56,14 +60,14 @@ def generate(version: KubernetesVersion, work: Path, only: str, *, check: bool) 
     if only in ("types", "all"):
         changed |= put(target / "types.json.z", generate_types(kubernetes), check=check)
     if only in ("flags", "all"):
-        etcd = etcd_module(ETCD_VERSIONS[str(version.as_minor)], HERE, work / f"etcd-{version.as_minor}")
+        etcd = etcd_module(etcd_version(version), HERE, work / f"etcd-{version.as_minor}")
         changed |= put(target / "flags.json.z", generate_flags(kubernetes, etcd), check=check)
     return changed
 
 
 def write_manifest() -> None:
     sources = {
-        f"v{version.as_minor}": {"kubernetes": str(version), "etcd": ETCD_VERSIONS[str(version.as_minor)]}
+        f"v{version.as_minor}": {"kubernetes": str(version), "etcd": etcd_version(version)}
         for version in SUPPORTED_VERSIONS
     }
     (DATA / "manifest.json").write_text(json.dumps(sources, indent=2) + "\n")

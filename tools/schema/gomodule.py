@@ -1,12 +1,14 @@
 """A throw-away Go module around the programs in this folder, pinned to one release."""
 
 import json
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from garboard.lab.binaries import SHARED_FLAGS
+from tools.harness.go_programs import go_environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class GoModule:
     def build(self, program: str) -> Path:
         """Build the program in `./PROGRAM` and return where it is."""
         binary = self.folder / "bin" / Path(program).name
-        _go(["build", "-mod=mod", "-trimpath", "-o", str(binary), f"./{program}"], cwd=self.folder)
+        _go(["build", *SHARED_FLAGS, "-o", str(binary), f"./{program}"], cwd=self.folder)
         return binary
 
     def run(self, program: str) -> str:
@@ -86,13 +88,7 @@ def _download(module: str, folder: Path) -> dict[str, Any]:
 
 
 def _go(arguments: list[str], cwd: Path) -> str:
-    environment = {**os.environ, "CGO_ENABLED": "0"}
     done = subprocess.run(
-        ["go", *arguments],
-        cwd=cwd,
-        env=environment,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
+        ["go", *arguments], cwd=cwd, env=go_environment(), check=True, stdout=subprocess.PIPE, text=True
     )
     return done.stdout

@@ -4,7 +4,7 @@ import copy
 import random
 
 from garboard.documents import Json
-from garboard.schema import Field, StructType
+from garboard.schema import FieldType, StructType
 
 _DEPTH = 6
 _STRINGS = ["", "a", "x-1", "10.0.0.1", "with space", "ünïcode", "true", "1"]
@@ -87,7 +87,7 @@ class Documents:
             members[self._random.choice(["unknown", "NAME", "$patch"])] = self._any()
         return members
 
-    def _value(self, field: Field, depth: int) -> Json:
+    def _value(self, field: FieldType, depth: int) -> Json:
         roll = self._random.random()
         if roll < 0.05:
             return None
@@ -101,7 +101,7 @@ class Documents:
             return self._struct(field.type, depth + 1)
         return self._container(field, depth)
 
-    def _container(self, field: Field, depth: int) -> Json:
+    def _container(self, field: FieldType, depth: int) -> Json:
         if field.of is None:
             raise AssertionError("a container without an element")
         count = self._random.randint(0, 2)

@@ -1,4 +1,4 @@
 """The command line: one module per command, each of which parses, calls the library and prints.
 
-This is the only package that wires the pure core to the machine; what is worth testing lives below it.
+Running a workflow on the machine is left to `node`; the other commands are wired to the machine here.
 """

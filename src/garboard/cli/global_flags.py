@@ -1,4 +1,4 @@
-"""kubeadm's global flags, which may stand anywhere on the line of its commands: `--rootfs`, `-v` and `--vmodule`."""
+"""kubeadm's global flags, which may stand anywhere on the line of a node's commands: `--rootfs`, `-v`, `--vmodule`."""
 
 from collections.abc import Sequence
 
@@ -6,23 +6,25 @@ import click
 
 from garboard.values import dataclass
 
-# The commands that kubeadm has as well; the others have flags of their own by these names.
+# The commands that kubeadm has as well, and those that look at a node's runs and files; others have flags of their own
+# by these names.
 _KUBEADM_COMMANDS = ("init", "join", "reset", "upgrade", "token", "certs", "config", "kubeconfig", "version")
+_RUN_COMMANDS = ("status", "resume", "undo", "runs", "patch")
 _NAMES = {"--rootfs": "rootfs", "--v": "v", "-v": "v", "--vmodule": "vmodule"}
 TRACES_FROM = 5  # kubeadm shows where an error comes from with -v=5 and higher
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalFlags:
-    """What was said about the run as a whole."""
+    """The values of kubeadm's global flags."""
 
     rootfs: str = ""
     verbosity: int = 0
 
 
 def take_global_flags(arguments: Sequence[str]) -> tuple[GlobalFlags, list[str]]:
-    """Return the global flags of a command of kubeadm's, and the arguments without them."""
-    if not _is_of_kubeadm(arguments):
+    """Return the global flags on the line of a command that takes them, and the arguments without them."""
+    if not _takes_global_flags(arguments):
         return GlobalFlags(), list(arguments)
     found: dict[str, str] = {}
     rest: list[str] = []
@@ -40,20 +42,20 @@ def take_global_flags(arguments: Sequence[str]) -> tuple[GlobalFlags, list[str]]
     return GlobalFlags(found.get("rootfs", ""), _verbosity(found.get("v", "0"))), rest
 
 
-def _is_of_kubeadm(arguments: Sequence[str]) -> bool:
-    """Whether the first word that is no flag, nor the value of a global one, names a command of kubeadm's."""
+def _takes_global_flags(arguments: Sequence[str]) -> bool:
+    """Whether the first word that is neither a flag nor the value of a global flag names such a command."""
     words = iter(arguments)
     for word in words:
         name, value = _split(word)
         if name is not None and value is None:
             next(words, None)
         elif name is None and not word.startswith("-"):
-            return word in _KUBEADM_COMMANDS
+            return word in (*_KUBEADM_COMMANDS, *_RUN_COMMANDS)
     return False
 
 
 def _split(word: str) -> tuple[str | None, str | None]:
-    """Return which global flag a word is, if one, and the value that it carries itself."""
+    """Return the global flag that a word names, if any, and the value behind its `=`, if any."""
     flag, equals, value = word.partition("=")
     if flag in _NAMES:
         return _NAMES[flag], value if equals else None

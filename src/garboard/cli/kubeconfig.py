@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from garboard.cli.certs.options import cert_dir_option, config_option, now, read_configuration
-from garboard.cli.duration import DURATION
+from garboard.cli.certs.options import cert_dir_option, config_option, read_configuration
+from garboard.cli.flags import DURATION, STRING_SLICE, joined
 from garboard.cli.lazy import LazyCommand, LazyGroup
-from garboard.errors import GarboardError
-from garboard.model.go_flags import split_list
+from garboard.node.credentials import KubeconfigUser, user_kubeconfig
 
 
 @click.group(
@@ -24,7 +23,14 @@ def kubeconfig() -> None:
 
 @click.command(epilog="Example: garboard kubeconfig user --client-name alice --org dev --config kubeadm.yaml")
 @click.option("--client-name", required=True, help="The name of the user.")
-@click.option("--org", multiple=True, metavar="GROUPS", help="Groups of the user, separated by commas.")
+@click.option(
+    "--org",
+    type=STRING_SLICE,
+    multiple=True,
+    callback=joined,
+    metavar="GROUPS",
+    help="Groups of the user, separated by commas.",
+)
 @click.option("--token", help="Authenticate with this token and not with a certificate.")
 @click.option(
     "--validity-period",
@@ -44,29 +50,7 @@ def user(
     cert_dir: str | None,
 ) -> None:  # fmt: skip
     """Print a kubeconfig for another user, signed by the cluster's certificate authority."""
-    from garboard.host import HostFolder
-    from garboard.pki.credentials import Cluster, issue_kubeconfig, token_kubeconfig
-    from garboard.pki.inputs import inputs_of
-    from garboard.pki.keys import SystemKeys
-    from garboard.pki.kubeconfig_spec import client_request
-    from garboard.pki.store import observe_pair
-
-    configuration = read_configuration(config)
-    inputs = inputs_of(configuration)
-    folder = cert_dir or configuration.cluster.certificates_dir
-    ca = observe_pair(HostFolder(folder), "ca").as_signer()
-    if ca is None:
-        raise GarboardError(
-            f"the certificate authority in {folder} cannot be used: ca.crt and ca.key must both be there",
-            hint="pass --cert-dir if the certificates live elsewhere",
-            error_class="bad-authority",
-        )
-    cluster = Cluster(inputs.cluster_name, inputs.control_plane_url)
-    if token:
-        document = token_kubeconfig(client_name, token, cluster, ca.certificate)
-    else:
-        groups = tuple(part for text in org for part in split_list(text))
-        request = client_request(client_name, groups, not_after=now() + validity_period)
-        document = issue_kubeconfig(request, cluster, ca, inputs.key_algorithm, SystemKeys())
+    wanted = KubeconfigUser(name=client_name, groups=org, token=token, validity=validity_period)
+    document = user_kubeconfig(read_configuration(config), cert_dir, wanted)
     # kubeadm ends its print with an empty line.
-    sys.stdout.write(document.to_bytes().decode() + "\n")
+    sys.stdout.write(document.decode() + "\n")

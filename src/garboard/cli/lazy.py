@@ -29,7 +29,7 @@ class LazyCommand:
 
 
 class SuggestingGroup(click.Group):
-    """A group that answers a misspelt command with the near ones, however it finds its commands."""
+    """A group that suggests similar names for a misspelt command, however it finds its commands."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -61,7 +61,7 @@ class LazyGroup(SuggestingGroup):
 
 
 def _keep_examples(command: click.Command) -> None:
-    """Have the examples below the help text printed line by line: click would break them where no shell can."""
+    """Keep the line breaks of the examples below the help text: click would break lines where a shell cannot."""
     if command.epilog and not command.epilog.startswith("\b"):
         command.epilog = kept_example(command.epilog)
     if isinstance(command, click.Group):

@@ -6,20 +6,33 @@ import os
 import sys
 import traceback
 from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TYPE_CHECKING
 
 import click
 
+from garboard import __version__
+from garboard.cli.console import ConsoleReporter, drop_output, write_to_stderr
 from garboard.cli.global_flags import TRACES_FROM, GlobalFlags, take_global_flags
 from garboard.cli.lazy import LazyCommand, LazyGroup
 from garboard.errors import GarboardError
+from garboard.lazy import lazy_module
+from garboard.retry import reporting_waits
+
+if TYPE_CHECKING:
+    from garboard.host import root as host_root
+else:
+    host_root = lazy_module("garboard.host.root")
 
 COMMANDS = {
     "init": LazyCommand("garboard.cli.init:init", "Set up the first control-plane node, or run a phase of it."),
     "join": LazyCommand("garboard.cli.join:join", "Add this machine to a cluster, or run a phase of it."),
     "token": LazyCommand("garboard.cli.token:token", "Make, show and delete the tokens with which nodes join."),
-    "status": LazyCommand("garboard.cli.status:status", "Show the run on this node that was cut short."),
+    "status": LazyCommand(
+        "garboard.cli.status:status", "Show the run on this node that was cut short or is unconfirmed."
+    ),
     "resume": LazyCommand("garboard.cli.resume:resume", "Carry a run that was cut short to its end."),
-    "undo": LazyCommand("garboard.cli.undo:undo", "Take back what a run that was cut short has done."),
+    "undo": LazyCommand("garboard.cli.undo:undo", "Take back what an open or unconfirmed run has done."),
+    "runs": LazyCommand("garboard.cli.runs:runs", "List the runs of this node, confirm one, forget a damaged one."),
     "reset": LazyCommand("garboard.cli.reset:reset", "Remove what init or join made on this machine."),
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
     "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
@@ -29,6 +42,7 @@ COMMANDS = {
     "tunnel": LazyCommand("garboard.cli.tunnel:tunnel", "Run a Konnectivity proxy server or agent."),
     "version": LazyCommand("garboard.cli.version:version", "Show the version and the supported Kubernetes minors."),
     "completion": LazyCommand("garboard.cli.completion:completion", "Print a shell completion script."),
+    "man": LazyCommand("garboard.cli.man:man", "Print manual pages."),
 }
 
 
@@ -38,11 +52,12 @@ COMMANDS = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Example: garboard patch diff -f kube-apiserver.yaml --target kube-apiserver --patches ./patches",
 )
+@click.version_option(__version__, prog_name="garboard", message="%(prog)s %(version)s")
 def garboard() -> None:
     """A Kubernetes cluster lifecycle toolkit.
 
-    The commands that kubeadm has too take its global flags anywhere on the line: --rootfs DIR looks every path up below
-    DIR, and -v 5 shows where an error comes from.
+    The commands that kubeadm has too, and those about the runs of a node, take its global flags anywhere on the line:
+    --rootfs DIR looks every path up below DIR, and -v 5 shows where an error comes from.
     """
 
 
@@ -68,7 +83,7 @@ def _prepare_streams() -> None:
 
 
 def _flush_streams() -> None:
-    """Write what is still buffered; a reader that has gone is no error any more."""
+    """Flush what is buffered; a closed pipe is no error at this point."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -82,7 +97,7 @@ def run(arguments: list[str]) -> int:
     flags = GlobalFlags()
     try:
         flags, words = take_global_flags(arguments)
-        with _root(flags.rootfs):
+        with _root(flags.rootfs), reporting_waits(ConsoleReporter().report):
             # Without standalone mode click returns what ctx.exit() was given, or the command's own return value.
             outcome = garboard.main(words, prog_name="garboard", standalone_mode=False)
         sys.stdout.flush()
@@ -92,7 +107,7 @@ def run(arguments: list[str]) -> int:
             traceback.print_exc()
         return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(error.format_message() + "\n")
+        write_to_stderr(error.format_message() + "\n")
         return 2
     except click.ClickException as error:
         report("usage", error.format_message(), _usage_hint(error))
@@ -101,37 +116,30 @@ def run(arguments: list[str]) -> int:
         report("interrupted", "interrupted", None)
         return 130
     except BrokenPipeError:
-        _drop_output()
+        drop_output(sys.stdout)
         return 1
     except OSError as error:
         # `host` translates what happens to files. An error that names no file is about our own output: a full disk.
         if error.filename is not None:
             raise
-        _drop_output()
+        drop_output(sys.stdout)
         report("unwritable", f"cannot write the output: {error.strerror or error}", "check the free space")
         return 1
     return outcome if isinstance(outcome, int) else 0
 
 
 def _root(folder: str) -> AbstractContextManager[None]:
-    """Return what leads all paths below the folder; without one nothing is imported for it."""
+    """Return the context manager that looks up all paths below the folder; without a folder nothing is imported."""
     if not folder:
         return nullcontext()
-    from garboard.host.root import inside
-
-    return inside(folder)
-
-
-def _drop_output() -> None:
-    """Forget what is still buffered, which would otherwise raise again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return host_root.inside(folder)
 
 
 def report(error_class: str, message: str, hint: str | None) -> None:
     """Write an error and the next thing to try to stderr."""
     text = f"error[{error_class}]: {message}\n" + (f"hint: {hint}\n" if hint else "")
     # A path on disk may hold bytes that are no text; showing them escaped beats failing while we report.
-    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+    write_to_stderr(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def _usage_hint(error: click.ClickException) -> str | None:

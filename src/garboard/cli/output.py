@@ -3,14 +3,19 @@
 import json
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from garboard.documents import Json
+from garboard.lazy import lazy_module
+from garboard.node.reporter import OutputFormat
+from garboard.values import Json
 
-OutputFormat = Literal["text", "json", "yaml"]
+if TYPE_CHECKING:
+    from garboard import documents
+else:  # the YAML writer brings the reader's libraries along, which most answers do without
+    documents = lazy_module("garboard.documents")
+
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
@@ -23,14 +28,11 @@ def output_option(command: Command) -> Command:
     return option(command)
 
 
-def write_data(data: "Json", output: OutputFormat, *, text: str) -> None:
+def write_data(data: Json, output: OutputFormat, *, text: str) -> None:
     """Print `data` in the form that was asked for; `text` is its form for people."""
     if output == "json":
         sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     elif output == "yaml":
-        # The YAML writer brings the reader's libraries along, which most answers do without.
-        from garboard.documents import write_yaml
-
-        sys.stdout.write(write_yaml(data))
+        sys.stdout.write(documents.write_yaml(data))
     else:
         sys.stdout.write(text)

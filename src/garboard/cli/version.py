@@ -1,15 +1,12 @@
 """`garboard version`."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from garboard import __version__
-from garboard.cli.output import OutputFormat, output_option, write_data
+from garboard.cli.output import output_option, write_data
 from garboard.model import DEFAULT_VERSION, SUPPORTED_VERSIONS
-
-if TYPE_CHECKING:
-    from garboard.documents import Json
+from garboard.node.reporter import OutputFormat
+from garboard.values import Json
 
 
 @click.command(epilog="Example: garboard version --output json")

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from garboard.config.members import Members, without_empty
+from garboard.config.decoding import DecodedObject, without_empty
 from garboard.documents import Json
 from garboard.model.cluster import ClusterConfiguration, EncryptionAlgorithm, Networking
 from garboard.model.component import (
@@ -20,7 +20,7 @@ from garboard.model.component import (
 _DEFAULTS = ClusterConfiguration()
 
 
-def cluster_from_document(document: Members) -> ClusterConfiguration:
+def cluster_from_document(document: DecodedObject) -> ClusterConfiguration:
     """Convert and default statically; the version is still as it was written."""
     networking, gates = document.object("networking"), document.object("featureGates")
     return ClusterConfiguration(
@@ -83,7 +83,7 @@ def cluster_to_document(cluster: ClusterConfiguration) -> dict[str, Json]:
     }
 
 
-def args_from(entries: tuple[Members, ...]) -> tuple[Arg, ...]:
+def args_from(entries: tuple[DecodedObject, ...]) -> tuple[Arg, ...]:
     return tuple(
         Arg(entry.text("name"), entry.text("value"), cast("MergeMethod", entry.text("mergeMethod")))
         for entry in entries
@@ -91,11 +91,12 @@ def args_from(entries: tuple[Members, ...]) -> tuple[Arg, ...]:
 
 
 def args_document(args: tuple[Arg, ...]) -> list[Json]:
-    """Convert arguments back; v1beta4 has no merge method, so it is not written."""
-    return [{"name": arg.name, "value": arg.value} for arg in args]
+    """Convert arguments back; the merge method is lost in printing where the written API version has none (v1beta4)."""
+    merged = ({"mergeMethod": arg.merge_method} if arg.merge_method else {} for arg in args)
+    return [{"name": arg.name, "value": arg.value, **method} for arg, method in zip(args, merged, strict=True)]
 
 
-def _component(document: Members) -> ControlPlaneComponent:
+def _component(document: DecodedObject) -> ControlPlaneComponent:
     return ControlPlaneComponent(
         extra_args=args_from(document.objects("extraArgs")),
         extra_volumes=_volumes(document),
@@ -103,7 +104,7 @@ def _component(document: Members) -> ControlPlaneComponent:
     )
 
 
-def _api_server(document: Members) -> ApiServer:
+def _api_server(document: DecodedObject) -> ApiServer:
     return ApiServer(
         extra_args=args_from(document.objects("extraArgs")),
         extra_volumes=_volumes(document),
@@ -120,7 +121,7 @@ def _component_document(component: ControlPlaneComponent) -> dict[str, Json]:
     )
 
 
-def _volumes(document: Members) -> tuple[HostPathMount, ...]:
+def _volumes(document: DecodedObject) -> tuple[HostPathMount, ...]:
     return tuple(
         HostPathMount(
             name=volume.text("name"),
@@ -143,11 +144,11 @@ def _volume_document(volume: HostPathMount) -> dict[str, Json]:
     )
 
 
-def _envs(document: Members) -> tuple[EnvVar, ...]:
+def _envs(document: DecodedObject) -> tuple[EnvVar, ...]:
     return tuple(EnvVar(env.text("name"), env.text("value"), _env_source(env)) for env in document.objects("extraEnvs"))
 
 
-def _env_source(env: Members) -> Json:
+def _env_source(env: DecodedObject) -> Json:
     if "valueFrom" not in env:
         return None
     source = dict(env.object("valueFrom").tree)
@@ -160,7 +161,7 @@ def _env_document(env: EnvVar) -> dict[str, Json]:
     return without_empty(name=env.name, value=env.value, valueFrom=env.value_from)
 
 
-def _etcd(document: Members) -> LocalEtcd | ExternalEtcd:
+def _etcd(document: DecodedObject) -> LocalEtcd | ExternalEtcd:
     if "external" in document:
         return _external_etcd(document.object("external"))
     local = document.object("local")
@@ -175,7 +176,7 @@ def _etcd(document: Members) -> LocalEtcd | ExternalEtcd:
     )
 
 
-def _external_etcd(external: Members) -> ExternalEtcd:
+def _external_etcd(external: DecodedObject) -> ExternalEtcd:
     endpoints = external.texts("endpoints")
     return ExternalEtcd(
         endpoints=endpoints,
@@ -208,7 +209,7 @@ def _etcd_document(etcd: LocalEtcd | ExternalEtcd) -> dict[str, Json]:
     return {"local": local}
 
 
-def _dns(document: Members) -> Dns:
+def _dns(document: DecodedObject) -> Dns:
     return Dns(
         image_repository=document.text("imageRepository"),
         image_tag=document.text("imageTag"),

@@ -1,4 +1,4 @@
-"""KubeletConfiguration and KubeProxyConfiguration: what kubeadm fills in, and what it would rather have.
+"""KubeletConfiguration and KubeProxyConfiguration: what kubeadm fills in, and which values it recommends.
 
 A component configuration stays the document that it is; the components read it, kubeadm only passes it on.
 """
@@ -6,27 +6,24 @@ A component configuration stays the document that it is; the components read it,
 from collections.abc import Mapping
 from dataclasses import replace
 
-from garboard.config.members import Members
-from garboard.config.problems import Notes
-from garboard.config.written import printed_document
+from garboard.config.decoding import DecodedObject, printed_document
+from garboard.config.problems import ConfigNotes
 from garboard.documents import Json
 from garboard.model.addresses import parse_ip
 from garboard.model.cluster import ClusterConfiguration
-from garboard.model.go_paths import join_path
-from garboard.model.go_text import go_quote
+from garboard.model.go import go_quote, join_path
 from garboard.model.minors import MinorFacts
 from garboard.model.node import ApiEndpoint
+from garboard.model.paths import MANIFESTS_DIR
 from garboard.values import dataclass
 
 KUBELET_API, KUBELET_KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 KUBE_PROXY_API, KUBE_PROXY_KIND = "kubeproxy.config.k8s.io/v1alpha1", "KubeProxyConfiguration"
 COMPONENT_KINDS: Mapping[str, str] = {KUBELET_KIND: KUBELET_API, KUBE_PROXY_KIND: KUBE_PROXY_API}
 
-_MANIFESTS_DIR = "/etc/kubernetes/manifests"
 _DEFAULT_DNS_IP = "10.96.0.10"
-_SYSTEMD_RESOLV_CONF = "/run/systemd/resolve/resolv.conf"
 _KUBE_PROXY_KUBECONFIG = "/var/lib/kube-proxy/kubeconfig.conf"
-_ANY_IPV4, _ANY_IPV6 = "0.0.0.0", "::"  # noqa: S104 - where kube-proxy listens, not we
+_ANY_IPV4, _ANY_IPV6 = "0.0.0.0", "::"  # noqa: S104 - where kube-proxy listens, nothing here
 _IPVS_WARNING = (
     'The "KubeProxyConfiguration" field "mode" is set to "ipvs" which has been deprecated since version v1.35. '
     'For newer Linux kernel versions, we recommend using the "nftables" mode, which has been GA since v1.33. '
@@ -36,7 +33,7 @@ _IPVS_WARNING = (
 
 @dataclass(frozen=True, slots=True)
 class ComponentConfig:
-    """A component's configuration document, decoded; `is_user_supplied` if somebody wrote it."""
+    """A component's configuration document, decoded; `is_user_supplied` if the user wrote it."""
 
     kind: str
     tree: Mapping[str, Json]
@@ -55,7 +52,7 @@ class ComponentConfigs:
 
 
 def default_components(
-    given: ComponentConfigs, cluster: ClusterConfiguration, endpoint: ApiEndpoint, facts: MinorFacts, notes: Notes
+    given: ComponentConfigs, cluster: ClusterConfiguration, endpoint: ApiEndpoint, facts: MinorFacts, notes: ConfigNotes
 ) -> ComponentConfigs:
     """Fill in what is unset. Values that differ from kubeadm's own stay, with a warning."""
     kubelet = _Defaulter(KUBELET_KIND, dict(given.kubelet.tree), notes)
@@ -65,22 +62,14 @@ def default_components(
     return ComponentConfigs(replace(given.kubelet, tree=kubelet.tree), replace(given.kube_proxy, tree=kube_proxy.tree))
 
 
-def with_resolver(kubelet: ComponentConfig, notes: Notes, *, is_resolved_active: bool) -> ComponentConfig:
-    """Point the kubelet of a node that runs systemd-resolved at its resolver; done when the node's file is written."""
-    changed = _Defaulter(KUBELET_KIND, dict(kubelet.tree), notes)
-    if is_resolved_active:
-        changed.default("resolvConf", _SYSTEMD_RESOLV_CONF)
-    return replace(kubelet, tree=changed.tree)
-
-
 @dataclass(frozen=True, slots=True)
 class _Defaulter:
     kind: str
     tree: dict[str, Json]
-    notes: Notes
+    notes: ConfigNotes
 
     def default(self, path: str, recommended: Json, *, only_warn: bool = False) -> None:
-        """Set the member at a dotted path if it is unset; if it is set otherwise, say what is recommended."""
+        """Set the member at a dotted path if it is unset; if it has another value, warn with the recommended one."""
         *parents, name = path.split(".")
         holder = self.tree
         for parent in parents:
@@ -100,7 +89,7 @@ class _Defaulter:
 
 
 def _default_kubelet(kubelet: _Defaulter, cluster: ClusterConfiguration) -> None:
-    kubelet.default("staticPodPath", _MANIFESTS_DIR)
+    kubelet.default("staticPodPath", MANIFESTS_DIR)
     kubelet.default("clusterDNS", [cluster.networking.dns_ip or _DEFAULT_DNS_IP])
     kubelet.default("clusterDomain", cluster.networking.dns_domain)
     kubelet.default("authentication.x509.clientCAFile", join_path(cluster.certificates_dir, "ca.crt"))
@@ -128,7 +117,7 @@ def _default_kube_proxy(
 
 
 def _default_bind_address(proxy: _Defaulter, endpoint: ApiEndpoint, facts: MinorFacts) -> None:
-    given = Members(proxy.tree).text("bindAddress")
+    given = DecodedObject(proxy.tree).text("bindAddress")
     if not given or not facts.is_any_wildcard_bind_recommended:
         proxy.default("bindAddress", _any_address(endpoint.advertise_address))
     elif given in (_ANY_IPV4, _ANY_IPV6):

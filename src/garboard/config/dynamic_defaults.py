@@ -1,23 +1,77 @@
 """Defaults that depend on the machine: names, addresses, sockets, tokens; and the version in its normal form.
 
-kubeadm stops at the first of these that fails. Here each failure becomes a problem beside the others, in its words.
+What the machine knows arrives as `HostFacts`. kubeadm stops at the first default that fails; here each failure becomes
+one of the problems, in kubeadm's words.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import field, replace
+from typing import Protocol
 
-from garboard.config.host_facts import HostFacts
-from garboard.config.problems import FieldPath, Notes, Problem
+from garboard.config.problems import ConfigNotes, FieldPath, Problem
 from garboard.config.versions import ResolvedVersion
 from garboard.errors import InvalidValue
 from garboard.model.addresses import join_host_port, parse_host_port, parse_ip
 from garboard.model.cluster import CI_IMAGE_REPOSITORY, DEFAULT_IMAGE_REPOSITORY, ClusterConfiguration
-from garboard.model.go_text import go_quote
+from garboard.model.go import go_quote
 from garboard.model.lifecycle import BootstrapToken, InitConfiguration, JoinConfiguration, ResetConfiguration
 from garboard.model.node import CONTROL_PLANE_TAINT, DEFAULT_CRI_SOCKET, ApiEndpoint, NodeRegistration
+from garboard.values import dataclass
+
+
+class HostFacts(Protocol):
+    """What the machine knows; it is asked only for what the configuration does not set."""
+
+    def hostname(self) -> str: ...
+
+    def default_address(self, *, prefer_ipv6: bool) -> str | None:
+        """The address of the interface of the default route; nothing where there is no such route."""
+
+    def loopback_address(self) -> str | None:
+        """A global address of the loopback interface, if it has one."""
+
+    def cri_sockets(self) -> Sequence[str]:
+        """Those of `model.node.KNOWN_CRI_SOCKETS` that a container runtime listens on."""
+
+    def new_token(self) -> str: ...
+
+    def has_file(self, path: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedFacts:
+    """Fixed facts instead of the machine's: placeholders for printed defaults, and tests."""
+
+    host: str = "node"
+    address: str | None = "1.2.3.4"
+    address_v6: str | None = None
+    loopback: str | None = None
+    sockets: tuple[str, ...] = ()
+    token: str = field(default="abcdef.0123456789abcdef", repr=False)
+    files: frozenset[str] = frozenset()
+
+    def hostname(self) -> str:
+        return self.host
+
+    def default_address(self, *, prefer_ipv6: bool) -> str | None:
+        first, second = (self.address_v6, self.address) if prefer_ipv6 else (self.address, self.address_v6)
+        return first or second
+
+    def loopback_address(self) -> str | None:
+        return self.loopback
+
+    def cri_sockets(self) -> Sequence[str]:
+        return self.sockets
+
+    def new_token(self) -> str:
+        return self.token
+
+    def has_file(self, path: str) -> bool:
+        return path in self.files
 
 
 def default_init(
-    init: InitConfiguration, version: ResolvedVersion, host: HostFacts, notes: Notes, *, detect_cri: bool
+    init: InitConfiguration, version: ResolvedVersion, host: HostFacts, notes: ConfigNotes, *, detect_cri: bool
 ) -> InitConfiguration:
     endpoint = _default_endpoint(init.local_api_endpoint, ("localAPIEndpoint", "advertiseAddress"), host, notes)
     return replace(
@@ -31,7 +85,9 @@ def default_init(
     )
 
 
-def default_join(join: JoinConfiguration, host: HostFacts, notes: Notes, *, detect_cri: bool) -> JoinConfiguration:
+def default_join(
+    join: JoinConfiguration, host: HostFacts, notes: ConfigNotes, *, detect_cri: bool
+) -> JoinConfiguration:
     control_plane = join.control_plane
     if control_plane is not None:
         path = ("controlPlane", "localAPIEndpoint", "advertiseAddress")
@@ -43,7 +99,9 @@ def default_join(join: JoinConfiguration, host: HostFacts, notes: Notes, *, dete
     return replace(join, node_registration=registration, control_plane=control_plane)
 
 
-def default_reset(reset: ResetConfiguration, host: HostFacts, notes: Notes, *, detect_cri: bool) -> ResetConfiguration:
+def default_reset(
+    reset: ResetConfiguration, host: HostFacts, notes: ConfigNotes, *, detect_cri: bool
+) -> ResetConfiguration:
     socket = _default_socket(reset.cri_socket, ("criSocket",), host, notes, detect_cri=detect_cri)
     return replace(reset, cri_socket=socket)
 
@@ -53,7 +111,7 @@ def _default_token(token: BootstrapToken, host: HostFacts) -> BootstrapToken:
 
 
 def _default_registration(
-    node: NodeRegistration, host: HostFacts, notes: Notes, *, detect_cri: bool, is_control_plane: bool
+    node: NodeRegistration, host: HostFacts, notes: ConfigNotes, *, detect_cri: bool, is_control_plane: bool
 ) -> NodeRegistration:
     name = (node.name or host.hostname()).strip().lower()
     if not name:
@@ -63,7 +121,7 @@ def _default_registration(
     return replace(node, name=name, taints=taints, cri_socket=socket)
 
 
-def _default_socket(given: str, path: FieldPath, host: HostFacts, notes: Notes, *, detect_cri: bool) -> str:
+def _default_socket(given: str, path: FieldPath, host: HostFacts, notes: ConfigNotes, *, detect_cri: bool) -> str:
     if given.startswith("unix"):
         return given
     if given:
@@ -83,7 +141,7 @@ def _default_socket(given: str, path: FieldPath, host: HostFacts, notes: Notes, 
     return found[0] if found else DEFAULT_CRI_SOCKET
 
 
-def _default_endpoint(endpoint: ApiEndpoint, path: FieldPath, host: HostFacts, notes: Notes) -> ApiEndpoint:
+def _default_endpoint(endpoint: ApiEndpoint, path: FieldPath, host: HostFacts, notes: ConfigNotes) -> ApiEndpoint:
     given = endpoint.advertise_address
     address = parse_ip(given)
     if given and address is None:
@@ -101,8 +159,8 @@ def _default_endpoint(endpoint: ApiEndpoint, path: FieldPath, host: HostFacts, n
     return replace(endpoint, advertise_address=_host_address(given, host, notes))
 
 
-def _host_address(given: str, host: HostFacts, notes: Notes) -> str:
-    """Find the address for one that was left open, or given as 0.0.0.0 or ::."""
+def _host_address(given: str, host: HostFacts, notes: ConfigNotes) -> str:
+    """Return the host's address in place of one that is unset, 0.0.0.0 or ::."""
     found = host.default_address(prefer_ipv6=":" in given)
     if found is None:
         notes.warn(
@@ -116,7 +174,7 @@ def _host_address(given: str, host: HostFacts, notes: Notes) -> str:
 
 
 def _default_cluster(
-    cluster: ClusterConfiguration, version: ResolvedVersion, endpoint: ApiEndpoint, notes: Notes
+    cluster: ClusterConfiguration, version: ResolvedVersion, endpoint: ApiEndpoint, notes: ConfigNotes
 ) -> ClusterConfiguration:
     is_ci_build = version.is_ci and cluster.image_repository == DEFAULT_IMAGE_REPOSITORY
     return replace(
@@ -129,7 +187,7 @@ def _default_cluster(
     )
 
 
-def _completed_endpoint(given: str, bind_port: int, notes: Notes) -> str:
+def _completed_endpoint(given: str, bind_port: int, notes: ConfigNotes) -> str:
     if not given:
         return ""
     try:

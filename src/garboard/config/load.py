@@ -1,19 +1,29 @@
-"""Configuration files to values: read, checked against the minor, converted, defaulted and validated, like kubeadm."""
+"""Configurations to values: read, checked against the minor, converted, defaulted and validated as kubeadm does it.
+
+They come from a file, from flags, or from the ConfigMaps in which a cluster keeps them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Generic, Self, TypeVar
 
 from garboard.config.cluster_document import cluster_from_document
-from garboard.config.component_configs import COMPONENT_KINDS, ComponentConfig, ComponentConfigs, default_components
-from garboard.config.dynamic_defaults import default_init, default_join, default_reset
-from garboard.config.host_facts import HostFacts
-from garboard.config.members import Members
+from garboard.config.component_configs import (
+    COMPONENT_KINDS,
+    KUBELET_KIND,
+    ComponentConfig,
+    ComponentConfigs,
+    default_components,
+)
+from garboard.config.decoding import DecodedObject
+from garboard.config.dynamic_defaults import HostFacts, default_init, default_join, default_reset
 from garboard.config.node_documents import init_from_document, join_from_document, reset_from_document
-from garboard.config.problems import InvalidConfiguration, Notes, Problem
+from garboard.config.problems import ConfigNotes, InvalidConfiguration, InvalidFlags, Problem
 from garboard.config.reading import (
+    COMPONENT_GROUPS,
     V1BETA3,
     ReadOptions,
+    check_component_version,
     check_json,
     in_current_shape,
     refuse_kind,
@@ -21,35 +31,38 @@ from garboard.config.reading import (
     warn_ignored,
 )
 from garboard.config.sources import ConfigDocument, ConfigSource, read_documents
+from garboard.config.tunnel_document import TUNNEL_KIND, tunnel_document, tunnel_from_document, tunnel_problems
 from garboard.config.upgrade_document import upgrade_from_document
 from garboard.config.v1beta3 import control_plane_timeout
+from garboard.config.validate_cluster import etcd_shape_problems
 from garboard.config.validate_node import (
-    file_discovery_problems,
+    discovery_shape_problems,
     init_problems,
     join_problems,
     reset_problems,
     upgrade_problems,
 )
-from garboard.config.versions import ResolvedVersion, resolve_version
+from garboard.config.versions import ResolvedVersion, version_in
 from garboard.documents import Json
-from garboard.errors import BadDocument, InvalidValue
-from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
+from garboard.errors import BadDocument
+from garboard.model import DEFAULT_VERSION, KubernetesVersion
+from garboard.model.cluster import ClusterConfiguration
 from garboard.model.duration import Duration
-from garboard.model.lifecycle import FileDiscovery, InitConfiguration, JoinConfiguration, ResetConfiguration
-from garboard.model.node import Timeouts
-from garboard.model.upgrade import UpgradeConfiguration
+from garboard.model.lifecycle import InitConfiguration, JoinConfiguration, ResetConfiguration, UpgradeConfiguration
+from garboard.model.node import ApiEndpoint, Timeouts
+from garboard.model.tunnel import JoinTunnel
 from garboard.values import dataclass
 
 ConfigT = TypeVar("ConfigT")
 Config_co = TypeVar("Config_co", covariant=True)
 Tree = dict[str, Json]
+_STORED = ReadOptions(allows_deprecated=True, allows_experimental=True)
 _INIT_KINDS = ("InitConfiguration", "ClusterConfiguration")
-_COMPONENT_GROUPS = {api.partition("/")[0]: api for api in COMPONENT_KINDS.values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded(Generic[Config_co]):
-    """A configuration that holds, what there is to say about it, and where its documents stand (by kind)."""
+    """A valid configuration, the warnings about it, and the sources of its documents by kind."""
 
     config: Config_co
     warnings: tuple[str, ...] = ()
@@ -77,9 +90,9 @@ class ConfigFile:
         options: ReadOptions | None = None,
         version: KubernetesVersion = DEFAULT_VERSION,
     ) -> Self:
-        """Read a file; `version` counts where it names none itself (as for join, reset and upgrade)."""
+        """Read a file; `version` is used if the file names none itself (as for join, reset and upgrade)."""
         documents = read_documents(data, file=file)
-        resolved = _version_in(documents) or ResolvedVersion(str(version))
+        resolved = version_in(documents) or ResolvedVersion(str(version))
         return cls(file=file, documents=documents, version=resolved, host=host, options=options or ReadOptions())
 
     @property
@@ -88,15 +101,15 @@ class ConfigFile:
 
     def init(self) -> Loaded[InitConfiguration]:
         """Load Init- and ClusterConfiguration, of which one is enough, and the component configurations."""
-        notes = Notes()
+        notes = ConfigNotes()
         trees = self._init_trees(notes)
         if "InitConfiguration" not in trees and "ClusterConfiguration" not in trees:
             raise BadDocument(
                 f"{self.file}: no InitConfiguration or ClusterConfiguration kind was found in the configuration file"
             )
-        cluster = Members(trees.get("ClusterConfiguration", {}))
-        notes.problems += _etcd_shape_problems(cluster.object("etcd"))
-        init = init_from_document(Members(trees.get("InitConfiguration", {})), cluster_from_document(cluster))
+        cluster = DecodedObject(trees.get("ClusterConfiguration", {}))
+        notes.problems += etcd_shape_problems(cluster.object("etcd"))
+        init = init_from_document(DecodedObject(trees.get("InitConfiguration", {})), cluster_from_document(cluster))
         init = replace(init, timeouts=self._with_old_timeout(init.timeouts))
         kubelet, kube_proxy = (
             ComponentConfig(kind, trees.get(kind, {}), is_user_supplied=kind in trees) for kind in COMPONENT_KINDS
@@ -107,29 +120,41 @@ class ConfigFile:
         return self._loaded(completed, notes, components)
 
     def join(self) -> Loaded[JoinConfiguration]:
-        notes = Notes()
-        document = Members(self._only("JoinConfiguration", notes))
-        notes.problems += _discovery_shape_problems(document.object("discovery"), self.host)
-        join = complete_join(join_from_document(document), self.host, self.options, notes)
+        notes = ConfigNotes()
+        document = DecodedObject(self._only("JoinConfiguration", notes))
+        notes.problems += discovery_shape_problems(document.object("discovery"), self.host)
+        given = replace(join_from_document(document), tunnel=self._tunnel(notes))
+        join = complete_join(given, self.host, self.options, notes)
         if not document.object("discovery").tree:
-            # With no discovery at all, what its members lack would only repeat that.
+            # Without any discovery, problems of its fields would only repeat that it is missing.
             notes.problems = [each for each in notes.problems if each.path[0] != "discovery" or len(each.path) == 1]
         return self._loaded(join, notes)
 
+    def _tunnel(self, notes: ConfigNotes) -> JoinTunnel | None:
+        document = tunnel_document(self.documents)
+        if document is None:
+            return None
+        tunnel, problems = tunnel_from_document(document)
+        notes.problems += problems
+        return tunnel
+
     def reset(self) -> Loaded[ResetConfiguration]:
-        notes = Notes()
-        document = Members(self._only("ResetConfiguration", notes))
+        notes = ConfigNotes()
+        document = DecodedObject(self._only("ResetConfiguration", notes))
         return self._loaded(complete_reset(reset_from_document(document), self.host, self.options, notes), notes)
 
     def upgrade(self) -> Loaded[UpgradeConfiguration]:
-        notes = Notes()
-        upgrade = upgrade_from_document(Members(self._only("UpgradeConfiguration", notes)))
+        notes = ConfigNotes()
+        upgrade = upgrade_from_document(DecodedObject(self._only("UpgradeConfiguration", notes)))
         notes.problems += upgrade_problems(upgrade)
         return self._loaded(upgrade, notes)
 
-    def _loaded(self, config: ConfigT, notes: Notes, components: ComponentConfigs | None = None) -> Loaded[ConfigT]:
-        if notes.problems:
-            raise InvalidConfiguration(self.file, (f"{each}{self._where(each)}" for each in notes.problems))
+    def _loaded(
+        self, config: ConfigT, notes: ConfigNotes, components: ComponentConfigs | None = None
+    ) -> Loaded[ConfigT]:
+        refusal = notes.refusal(self.file, self._where)
+        if refusal is not None:
+            raise refusal
         return Loaded(
             config=config,
             warnings=tuple(notes.warnings),
@@ -138,34 +163,45 @@ class ConfigFile:
         )
 
     def _where(self, problem: Problem) -> str:
-        """Say the line that a problem is about; the members of kinds that are loaded together differ in name."""
+        """Return the line of a problem; the documents that are loaded together share no field name."""
         found = (document.source.where(problem.path) for document in self.documents)
         return next(filter(None, found), "")
 
-    def _init_trees(self, notes: Notes) -> dict[str, Tree]:
+    def _init_trees(self, notes: ConfigNotes) -> dict[str, Tree]:
         trees = {}
         for document in sorted(self.documents, key=lambda document: str(document.gvk)):
             kind = document.gvk.kind
-            is_init, is_component = kind in _INIT_KINDS, document.gvk.group in _COMPONENT_GROUPS
-            tree = verify(document, self.version.facts, self.options, notes, is_used=is_init or is_component)
+            is_init, is_component = kind in _INIT_KINDS, document.gvk.group in COMPONENT_GROUPS
+            tree = self._verified(document, notes, is_used=is_init or is_component)
             if is_init:
                 trees[kind] = in_current_shape(document, tree)
             elif is_component:
-                _check_component_version(document)
+                check_component_version(document)
                 check_json(document)
                 trees[kind] = _without_type(tree if tree is not None else refuse_kind(document))
             else:
                 warn_ignored(document, notes)
         return trees
 
-    def _only(self, kind: str, notes: Notes) -> Tree:
+    def _verified(self, document: ConfigDocument, notes: ConfigNotes, *, is_used: bool = True) -> Tree | None:
+        """Decode a document; if only a part of it can be, note why and go on with that part."""
+        try:
+            return verify(document, self.version.facts, self.options, notes, is_used=is_used)
+        except InvalidConfiguration as error:
+            if error.partial is None:
+                raise
+            notes.refused.append(error)
+            return error.partial.tree
+
+    def _only(self, kind: str, notes: ConfigNotes) -> Tree:
         """Decode the one document of interest; every other is ignored with a warning."""
         found: Tree | None = None
         for document in self.documents:
             if document.gvk.kind != kind:
-                warn_ignored(document, notes)
+                if kind != "JoinConfiguration" or document.gvk != TUNNEL_KIND:
+                    warn_ignored(document, notes)
                 continue
-            found = in_current_shape(document, verify(document, self.version.facts, self.options, notes))
+            found = in_current_shape(document, self._verified(document, notes))
         if found is None:
             raise BadDocument(f"{self.file}: no {kind} found in the supplied config")
         return found
@@ -183,25 +219,25 @@ class ConfigFile:
 def init_from_flags(
     init: InitConfiguration, version: ResolvedVersion, host: HostFacts, options: ReadOptions
 ) -> Loaded[InitConfiguration]:
-    """Complete and validate a configuration that was made of flags; those of join and reset work alike."""
-    notes = Notes()
+    """Complete and validate a configuration that was made of flags; join and reset have the same."""
+    notes = ConfigNotes()
     completed, components = complete_init(init, ComponentConfigs(), version, host, options, notes)
     return replace(_from_flags(completed, notes), components=components)
 
 
 def join_from_flags(join: JoinConfiguration, host: HostFacts, options: ReadOptions) -> Loaded[JoinConfiguration]:
-    notes = Notes()
+    notes = ConfigNotes()
     return _from_flags(complete_join(join, host, options, notes), notes)
 
 
 def reset_from_flags(reset: ResetConfiguration, host: HostFacts, options: ReadOptions) -> Loaded[ResetConfiguration]:
-    notes = Notes()
+    notes = ConfigNotes()
     return _from_flags(complete_reset(reset, host, options, notes), notes)
 
 
-def _from_flags(config: ConfigT, notes: Notes) -> Loaded[ConfigT]:
+def _from_flags(config: ConfigT, notes: ConfigNotes) -> Loaded[ConfigT]:
     if notes.problems:
-        raise InvalidConfiguration("the configuration given by flags", (str(problem) for problem in notes.problems))
+        raise InvalidFlags("the configuration given by flags", (str(problem) for problem in notes.problems))
     return Loaded(config=config, warnings=tuple(notes.warnings))
 
 
@@ -211,9 +247,9 @@ def complete_init(
     version: ResolvedVersion,
     host: HostFacts,
     options: ReadOptions,
-    notes: Notes,
+    notes: ConfigNotes,
 ) -> tuple[InitConfiguration, ComponentConfigs]:
-    """Fill in what depends on the machine, and note every problem."""
+    """Fill in what depends on the machine, and collect every problem."""
     completed = default_init(init, version, host, notes, detect_cri=options.detects_cri)
     endpoint = completed.local_api_endpoint
     components = default_components(components, completed.cluster, endpoint, version.facts, notes)
@@ -221,71 +257,55 @@ def complete_init(
     return completed, components
 
 
-def complete_join(join: JoinConfiguration, host: HostFacts, options: ReadOptions, notes: Notes) -> JoinConfiguration:
+def complete_join(
+    join: JoinConfiguration, host: HostFacts, options: ReadOptions, notes: ConfigNotes
+) -> JoinConfiguration:
     completed = default_join(join, host, notes, detect_cri=options.detects_cri)
-    notes.problems += join_problems(completed, host)
+    notes.problems += [*join_problems(completed, host), *tunnel_problems(completed)]
     return completed
 
 
 def complete_reset(
-    reset: ResetConfiguration, host: HostFacts, options: ReadOptions, notes: Notes
+    reset: ResetConfiguration, host: HostFacts, options: ReadOptions, notes: ConfigNotes
 ) -> ResetConfiguration:
     completed = default_reset(reset, host, notes, detect_cri=options.detects_cri)
     notes.problems += reset_problems(completed)
     return completed
 
 
-def _version_in(documents: tuple[ConfigDocument, ...]) -> ResolvedVersion | None:
-    """Return the version that a file asks for; its minor decides how everything else is read."""
-    for document in documents:
-        given = document.tree.get("kubernetesVersion")
-        if document.gvk.is_kubeadm and document.gvk.kind == "ClusterConfiguration" and isinstance(given, str) and given:
-            return _supported(resolve_version(given), document)
-    return None
-
-
-def _supported(version: ResolvedVersion, document: ConfigDocument) -> ResolvedVersion:
-    """Return the version of a document if its minor is supported; no option could stand in for what the file says."""
-    try:
-        reference_version(version.release)
-    except InvalidValue as error:
-        source = document.source
-        raise InvalidValue(
-            f"{source.file}: kubernetesVersion: {error.message}{source.where(('kubernetesVersion',))}",
-            hint=f"write a version of a supported minor, such as {DEFAULT_VERSION}",
-            error_class=error.error_class,
-        ) from error
-    return version
-
-
-def _check_component_version(document: ConfigDocument) -> None:
-    supported = _COMPONENT_GROUPS[document.gvk.group]
-    if document.gvk.api_version != supported:
-        raise BadDocument(
-            f'unsupported apiVersion "{document.gvk.api_version}", you may have to do manual conversion to '
-            f'"{supported}" and run kubeadm again'
-        )
-
-
 def _without_type(tree: Tree) -> Tree:
     return {name: value for name, value in tree.items() if name not in ("apiVersion", "kind")}
 
 
-def _etcd_shape_problems(etcd: Members) -> list[Problem]:
-    if "local" not in etcd or "external" not in etcd:
-        return []
-    detail = ".Etcd.Local and .Etcd.External are mutually exclusive"
-    return [Problem(path=("etcd",), value="", detail=detail)]
+def load_stored_cluster(
+    data: bytes | str, host: HostFacts, *, name: str = "ConfigMap kubeadm-config"
+) -> Loaded[ClusterConfiguration]:
+    """Load the stored configuration: any API version of the minor, and unknown feature gates without a warning."""
+    file = ConfigFile.read(data, file=name, host=host, options=_STORED)
+    notes = ConfigNotes()
+    for document in file.documents:
+        if document.gvk.kind != "ClusterConfiguration":
+            continue
+        try:
+            tree = in_current_shape(document, verify(document, file.version.facts, _STORED, notes))
+        except BadDocument as error:
+            raise BadDocument(
+                f"failed to decode cluster configuration data: {error.message}", hint=error.hint
+            ) from error
+        cluster = replace(cluster_from_document(DecodedObject(tree)), kubernetes_version=file.version.text)
+        return Loaded(config=cluster, warnings=tuple(notes.warnings), sources={document.gvk.kind: document.source})
+    raise BadDocument(f"{name} holds no ClusterConfiguration")
 
 
-def _discovery_shape_problems(discovery: Members, host: HostFacts) -> list[Problem]:
-    """Tell that both ways or none are given; the model has room for one, so the file is looked at here if both are."""
-    has_token, has_file = "bootstrapToken" in discovery, "file" in discovery
-    if has_token != has_file:
-        return []
-    detail = "bootstrapToken and file cannot both be set" if has_token else "bootstrapToken or file must be set"
-    problems = [Problem(path=("discovery",), value="", detail=detail)]
-    if has_file:
-        location = discovery.object("file").text("kubeConfigPath")
-        problems += file_discovery_problems(FileDiscovery(kube_config_path=location), host)
-    return problems
+def load_stored_kubelet(
+    data: bytes | str, cluster: ClusterConfiguration, *, name: str = "ConfigMap kubelet-config"
+) -> ComponentConfig:
+    """Load the configuration that all kubelets of a cluster share, with defaults for unset fields."""
+    for document in read_documents(data, file=name):
+        if document.gvk.kind == KUBELET_KIND:
+            tree = verify(document, cluster.facts, _STORED, ConfigNotes()) or {}
+            given = ComponentConfig(KUBELET_KIND, _without_type(tree))
+            # The warnings about values that are not the recommended ones were given when they were stored.
+            filled = default_components(ComponentConfigs(given), cluster, ApiEndpoint(), cluster.facts, ConfigNotes())
+            return filled.kubelet
+    raise BadDocument(f"{name} holds no {KUBELET_KIND}")

@@ -4,7 +4,7 @@ import re
 from typing import cast
 
 from garboard.config.cluster_document import args_document, args_from
-from garboard.config.members import Members, without_empty
+from garboard.config.decoding import DecodedObject, without_empty
 from garboard.documents import Json
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.lifecycle import (
@@ -31,7 +31,7 @@ from garboard.model.node import (
 )
 
 
-def init_from_document(document: Members, cluster: ClusterConfiguration) -> InitConfiguration:
+def init_from_document(document: DecodedObject, cluster: ClusterConfiguration) -> InitConfiguration:
     return InitConfiguration(
         cluster=cluster,
         bootstrap_tokens=tuple(_token(token) for token in document.objects("bootstrapTokens")) or (BootstrapToken(),),
@@ -60,7 +60,7 @@ def init_to_document(init: InitConfiguration) -> dict[str, Json]:
     }
 
 
-def join_from_document(document: Members) -> JoinConfiguration:
+def join_from_document(document: DecodedObject) -> JoinConfiguration:
     discovery = document.object("discovery")
     control_plane = document.object("controlPlane")
     joins_control_plane = JoinControlPlane(
@@ -97,7 +97,7 @@ def join_to_document(join: JoinConfiguration) -> dict[str, Json]:
     return document
 
 
-def reset_from_document(document: Members) -> ResetConfiguration:
+def reset_from_document(document: DecodedObject) -> ResetConfiguration:
     return ResetConfiguration(
         certificates_dir=document.text("certificatesDir", ResetConfiguration().certificates_dir),
         cleanup_tmp_dir=document.flag("cleanupTmpDir"),
@@ -138,7 +138,7 @@ _TIMEOUTS = {
 }
 
 
-def timeouts_from(document: Members) -> Timeouts:
+def timeouts_from(document: DecodedObject) -> Timeouts:
     given, default = document.object("timeouts"), Timeouts()
     return Timeouts(
         **{attribute: given.duration(name, getattr(default, attribute)) for name, attribute in _TIMEOUTS.items()}
@@ -149,7 +149,7 @@ def timeouts_document(timeouts: Timeouts) -> dict[str, Json]:
     return {name: str(getattr(timeouts, attribute)) for name, attribute in _TIMEOUTS.items()}
 
 
-def patches_from(document: Members) -> str | None:
+def patches_from(document: DecodedObject) -> str | None:
     return document.object("patches").text("directory") if "patches" in document else None
 
 
@@ -157,12 +157,12 @@ def patches_document(directory: str | None) -> dict[str, Json]:
     return {} if directory is None else {"patches": without_empty(directory=directory)}
 
 
-def pull_policy_from(document: Members) -> ImagePullPolicy:
+def pull_policy_from(document: DecodedObject) -> ImagePullPolicy:
     # Validation comes next and refuses what is no policy.
     return cast("ImagePullPolicy", document.text("imagePullPolicy", DEFAULT_IMAGE_PULL_POLICY))
 
 
-def _token(document: Members) -> BootstrapToken:
+def _token(document: DecodedObject) -> BootstrapToken:
     return BootstrapToken(
         token=document.text("token"),
         description=document.text("description"),
@@ -185,7 +185,7 @@ def _token_document(token: BootstrapToken) -> dict[str, Json]:
     )
 
 
-def _registration(document: Members) -> NodeRegistration:
+def _registration(document: DecodedObject) -> NodeRegistration:
     return NodeRegistration(
         name=document.text("name"),
         cri_socket=document.text("criSocket"),
@@ -211,7 +211,7 @@ def _registration_document(node: NodeRegistration) -> dict[str, Json]:
     return document
 
 
-def _taint(document: Members) -> Taint:
+def _taint(document: DecodedObject) -> Taint:
     return Taint(
         key=document.text("key"),
         effect=document.text("effect"),
@@ -224,7 +224,7 @@ def _taint_document(taint: Taint) -> dict[str, Json]:
     return without_empty(key=taint.key, effect=taint.effect, value=taint.value, timeAdded=taint.time_added)
 
 
-def _endpoint(document: Members) -> ApiEndpoint:
+def _endpoint(document: DecodedObject) -> ApiEndpoint:
     return ApiEndpoint(
         advertise_address=document.text("advertiseAddress"), bind_port=document.number("bindPort", DEFAULT_BIND_PORT)
     )
@@ -234,8 +234,8 @@ def _endpoint_document(endpoint: ApiEndpoint) -> dict[str, Json]:
     return without_empty(advertiseAddress=endpoint.advertise_address, bindPort=endpoint.bind_port)
 
 
-def _discovery(document: Members) -> TokenDiscovery | FileDiscovery:
-    """Convert the one of the two that is given; having both or none is for validation to tell."""
+def _discovery(document: DecodedObject) -> TokenDiscovery | FileDiscovery:
+    """Convert token or file discovery, whichever is given; validation reports if both or neither is."""
     if "bootstrapToken" not in document:
         path = document.object("file").text("kubeConfigPath")
         return FileDiscovery(kube_config_path=re.sub("^file://[^/]*", "", path, flags=re.IGNORECASE))

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from garboard.config.cluster_document import cluster_to_document
 from garboard.config.component_configs import COMPONENT_KINDS, ComponentConfigs, default_components
+from garboard.config.decoding import printed_document
 from garboard.config.node_documents import init_to_document, join_to_document, reset_to_document
-from garboard.config.problems import Notes
+from garboard.config.problems import ConfigNotes
 from garboard.config.upgrade_document import upgrade_to_document
-from garboard.config.written import printed_document
 from garboard.documents import Json, marshal_yaml, write_yaml
 from garboard.errors import BadUsage
 from garboard.model.cluster import ClusterConfiguration
@@ -17,10 +17,10 @@ from garboard.model.lifecycle import (
     JoinConfiguration,
     ResetConfiguration,
     TokenDiscovery,
+    UpgradeConfiguration,
 )
 from garboard.model.minors import MinorFacts
 from garboard.model.node import DEFAULT_CRI_SOCKET, ApiEndpoint, NodeRegistration
-from garboard.model.upgrade import UpgradeConfiguration
 
 PLACEHOLDER_TOKEN = "abcdef.0123456789abcdef"
 _SEPARATOR = "---\n"
@@ -67,7 +67,7 @@ def init_defaults_text(facts: MinorFacts, component_kinds: Iterable[str] = ()) -
         node_registration=NodeRegistration(name="node", cri_socket=DEFAULT_CRI_SOCKET),
         local_api_endpoint=ApiEndpoint(advertise_address="1.2.3.4"),
     )
-    components = default_components(ComponentConfigs(), init.cluster, init.local_api_endpoint, facts, Notes())
+    components = default_components(ComponentConfigs(), init.cluster, init.local_api_endpoint, facts, ConfigNotes())
     by_kind = {config.kind: config for config in (components.kubelet, components.kube_proxy)}
     texts = [configuration_text(init, facts)]
     for kind in component_kinds:

@@ -1,4 +1,4 @@
-"""The documents of a configuration file: cut, identified, and each able to say where its fields stand."""
+"""The documents of a configuration file: split, identified by kind, each with the positions of its fields."""
 
 from garboard.config.problems import InvalidConfiguration
 from garboard.documents import DocumentPath, Json, Position, cut_documents, locate, read_yaml
@@ -10,7 +10,7 @@ KUBEADM_GROUP = "kubeadm.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class GroupVersionKind:
-    """What a document says it is; printed in the two ways of Go."""
+    """API group, version and kind of a document; printed in the two formats of Go."""
 
     group: str
     version: str
@@ -42,13 +42,13 @@ class ConfigSource:
     text: str
 
     def position(self, path: DocumentPath) -> Position | None:
-        """Return where the value at `path` stands in the file, or the nearest thing above it that is written."""
+        """Return the position of `path` in the file, or of its nearest parent that is set there."""
         positions = locate(self.text, line=self.line)
         found = (positions.key(path[:length]) or positions.value(path[:length]) for length in range(len(path), 0, -1))
         return next((each for each in found if each is not None), None)
 
     def where(self, path: DocumentPath) -> str:
-        """Say the line of `path` behind a sentence; nothing if it is not written in this document."""
+        """Return ` (line N)` for the end of a message; nothing if `path` is not written in this document."""
         position = self.position(path)
         return f" (line {position.line})" if position else ""
 
@@ -61,11 +61,11 @@ class ConfigDocument:
 
 
 def read_documents(data: bytes | str, *, file: str) -> tuple[ConfigDocument, ...]:
-    """Read every document of a configuration file; a kind may stand in it once."""
-    documents = tuple(
-        _read_document(ConfigSource(file, index, piece.line, piece.text))
-        for index, piece in enumerate(cut_documents(data, source=file))
-    )
+    """Read every document of a configuration file; a kind may occur once."""
+    pieces = [*enumerate(cut_documents(data, source=file))]
+    if all(_is_blank(piece.text) for _, piece in pieces):
+        return ()
+    documents = tuple(_read_document(ConfigSource(file, index, piece.line, piece.text)) for index, piece in pieces)
     kinds = [document.gvk.kind for document in documents]
     twice = [kind for index, kind in enumerate(kinds) if kind in kinds[:index]]
     if twice:
@@ -73,6 +73,11 @@ def read_documents(data: bytes | str, *, file: str) -> tuple[ConfigDocument, ...
             file, (f'invalid configuration: kind "{kind}" is specified twice in YAML file' for kind in twice)
         )
     return documents
+
+
+def _is_blank(text: str) -> bool:
+    """Tell whether a text says nothing: blank lines, comments and the marks between documents."""
+    return all(not line.strip() or line.lstrip().startswith("#") or line == "---" for line in text.splitlines())
 
 
 def _read_document(source: ConfigSource) -> ConfigDocument:

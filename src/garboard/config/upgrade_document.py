@@ -1,6 +1,6 @@
 """UpgradeConfiguration between its document and the model."""
 
-from garboard.config.members import Members, without_empty
+from garboard.config.decoding import DecodedObject, without_empty
 from garboard.config.node_documents import (
     patches_document,
     patches_from,
@@ -9,10 +9,10 @@ from garboard.config.node_documents import (
     timeouts_from,
 )
 from garboard.documents import Json
-from garboard.model.upgrade import UpgradeApply, UpgradeConfiguration, UpgradeDiff, UpgradeNode, UpgradePlan
+from garboard.model.lifecycle import UpgradeApply, UpgradeConfiguration, UpgradeDiff, UpgradeNode, UpgradePlan
 
 
-def upgrade_from_document(document: Members) -> UpgradeConfiguration:
+def upgrade_from_document(document: DecodedObject) -> UpgradeConfiguration:
     diff = document.object("diff")
     return UpgradeConfiguration(
         apply=_apply(document.object("apply")),
@@ -35,7 +35,7 @@ def upgrade_to_document(upgrade: UpgradeConfiguration) -> dict[str, Json]:
     }
 
 
-def _node(document: Members) -> UpgradeNode:
+def _node(document: DecodedObject) -> UpgradeNode:
     return UpgradeNode(
         certificate_renewal=document.flag("certificateRenewal", default=True),
         dry_run=document.choice("dryRun"),
@@ -63,7 +63,7 @@ def _node_document(node: UpgradeNode) -> dict[str, Json]:
     }
 
 
-def _apply(document: Members) -> UpgradeApply:
+def _apply(document: DecodedObject) -> UpgradeApply:
     node = _node(document)
     return UpgradeApply(
         kubernetes_version=document.text("kubernetesVersion"),
@@ -95,7 +95,7 @@ def _apply_document(apply: UpgradeApply) -> dict[str, Json]:
     }
 
 
-def _plan(document: Members) -> UpgradePlan:
+def _plan(document: DecodedObject) -> UpgradePlan:
     return UpgradePlan(
         kubernetes_version=document.text("kubernetesVersion"),
         allow_experimental_upgrades=document.choice("allowExperimentalUpgrades"),
@@ -123,5 +123,5 @@ def _plan_document(plan: UpgradePlan) -> dict[str, Json]:
 
 
 def _given(**switches: bool | None) -> dict[str, Json]:
-    """Return the switches that somebody set, also those set to false."""
+    """Return the switches that are set, also those set to false."""
     return {name: value for name, value in switches.items() if value is not None}

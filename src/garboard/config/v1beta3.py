@@ -1,6 +1,6 @@
 """v1beta3 documents turned into v1beta4 ones: maps of arguments become lists, two timeouts move.
 
-kubeadm 1.36 still reads v1beta3 like this; 1.37 does not, and `garboard config migrate` is the way over.
+kubeadm 1.36 still reads v1beta3 like this; 1.37 does not, and `garboard config migrate` converts such files.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from garboard.config.problems import FieldPath, Notes, Problem
+from garboard.config.decoding import DecodedObject
+from garboard.config.problems import ConfigNotes, FieldPath, Problem
 from garboard.errors import InvalidValue
 from garboard.model.addresses import IpNetwork, parse_host_port, parse_ip, parse_networks, url_scheme
 from garboard.model.cluster import DEFAULT_CA_CERTIFICATE_VALIDITY, DEFAULT_CERTIFICATE_VALIDITY, ClusterConfiguration
@@ -19,7 +20,7 @@ _ALGORITHMS = ("ECDSA-P256", "ECDSA-P384", "RSA-2048", "RSA-3072", "RSA-4096")
 _DUAL_STACK_RULE = "expected one (IPv4 or IPv6) CIDR or two CIDRs from each family for dual-stack networking"
 
 
-def cluster_problems(cluster: ClusterConfiguration, notes: Notes) -> Iterator[Problem]:
+def cluster_problems(cluster: ClusterConfiguration, notes: ConfigNotes) -> Iterator[Problem]:
     if cluster.dns.image_repository:
         yield from repository_problems(cluster.dns.image_repository, ("dns", "imageRepository"))
     yield from _networking_problems(cluster, notes)
@@ -68,7 +69,7 @@ def san_problems(names: Iterable[str], path: FieldPath) -> Iterator[Problem]:
             yield Problem(path=path, value=name, detail=detail)
 
 
-def _networking_problems(cluster: ClusterConfiguration, notes: Notes) -> Iterator[Problem]:
+def _networking_problems(cluster: ClusterConfiguration, notes: ConfigNotes) -> Iterator[Problem]:
     networking = cluster.networking
     for detail in subdomain_problems(networking.dns_domain):
         yield Problem(path=("networking", "dnsDomain"), value=networking.dns_domain, detail=detail)
@@ -82,7 +83,7 @@ def _networking_problems(cluster: ClusterConfiguration, notes: Notes) -> Iterato
             yield from _node_mask_problems(networking.pod_subnet, cluster.controller_manager.extra_args, path)
 
 
-def _subnet_problems(text: str, min_addresses: int, path: FieldPath, notes: Notes) -> Iterator[Problem]:
+def _subnet_problems(text: str, min_addresses: int, path: FieldPath, notes: ConfigNotes) -> Iterator[Problem]:
     subnets = parse_networks(text)
     if subnets is None:
         yield Problem(path=path, value=text, detail="couldn't parse subnet")
@@ -102,7 +103,7 @@ def _subnet_problems(text: str, min_addresses: int, path: FieldPath, notes: Note
 
 
 def _address_count(subnet: IpNetwork) -> int:
-    """Count addresses as Kubernetes does: a subnet of nearly everything counts as none."""
+    """Count the addresses of a subnet as Kubernetes does: a prefix length of 0 or 1 counts as no address."""
     bits = subnet.max_prefixlen - subnet.prefixlen
     if bits >= subnet.max_prefixlen - 1:
         return 0
@@ -162,7 +163,7 @@ def _node_mask(args: tuple[Arg, ...], ip_version: int) -> int:
         ) from error
 
 
-def _gate_problems(cluster: ClusterConfiguration, notes: Notes) -> Iterator[Problem]:
+def _gate_problems(cluster: ClusterConfiguration, notes: ConfigNotes) -> Iterator[Problem]:
     known = cluster.facts.gate_defaults
     for name in sorted(cluster.feature_gates):
         if name == LOCAL_MODE_GATE:
@@ -198,6 +199,13 @@ def _local_etcd_problems(etcd: LocalEtcd) -> Iterator[Problem]:
     if etcd.image_repository:
         yield from repository_problems(etcd.image_repository, (*path, "imageRepository"))
     yield from args_problems(etcd.extra_args, (*path, "extraArgs"))
+
+
+def etcd_shape_problems(etcd: DecodedObject) -> list[Problem]:
+    if "local" not in etcd or "external" not in etcd:
+        return []
+    detail = ".Etcd.Local and .Etcd.External are mutually exclusive"
+    return [Problem(path=("etcd",), value="", detail=detail)]
 
 
 def _external_etcd_problems(etcd: ExternalEtcd) -> Iterator[Problem]:
@@ -237,7 +245,7 @@ def _algorithm_problems(algorithm: str) -> Iterator[Problem]:
         yield Problem(path=("encryptionAlgorithm",), value=algorithm, detail=detail)
 
 
-def _warn_about_validity(cluster: ClusterConfiguration, notes: Notes) -> None:
+def _warn_about_validity(cluster: ClusterConfiguration, notes: ConfigNotes) -> None:
     leaf, authority = cluster.certificate_validity_period, cluster.ca_certificate_validity_period
     if leaf > DEFAULT_CERTIFICATE_VALIDITY:
         notes.warn(

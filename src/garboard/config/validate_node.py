@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from garboard.config.host_facts import HostFacts
-from garboard.config.problems import FieldPath, Notes, Problem
+from garboard.config.decoding import DecodedObject
+from garboard.config.dynamic_defaults import HostFacts
+from garboard.config.problems import ConfigNotes, FieldPath, Problem
 from garboard.config.validate_cluster import args_problems, cluster_problems, path_problems
 from garboard.errors import InvalidValue
 from garboard.model.addresses import parse_ip, split_host_port, url_scheme
-from garboard.model.go_text import go_quote
+from garboard.model.go import go_quote
 from garboard.model.lifecycle import (
     DEFAULT_TOKEN_USAGES,
     BootstrapToken,
@@ -17,10 +18,10 @@ from garboard.model.lifecycle import (
     JoinConfiguration,
     ResetConfiguration,
     TokenDiscovery,
+    UpgradeConfiguration,
 )
 from garboard.model.names import is_bootstrap_token, is_token_group, subdomain_problems
 from garboard.model.node import ApiEndpoint, NodeRegistration
-from garboard.model.upgrade import UpgradeConfiguration
 
 _CERTIFICATE_KEY_SIZE = 32
 _UNMOUNT_FLAGS = ("MNT_FORCE", "MNT_DETACH", "MNT_EXPIRE", "UMOUNT_NOFOLLOW")
@@ -35,7 +36,7 @@ _UNSAFE_DISCOVERY = (
 )
 
 
-def init_problems(init: InitConfiguration, notes: Notes) -> Iterator[Problem]:
+def init_problems(init: InitConfiguration, notes: ConfigNotes) -> Iterator[Problem]:
     yield from _registration_problems(init.node_registration)
     for index, token in enumerate(init.bootstrap_tokens):
         yield from _token_problems(token, ("bootstrapTokens", index))
@@ -155,7 +156,7 @@ def _discovery_problems(join: JoinConfiguration, host: HostFacts) -> Iterator[Pr
         yield from _token_discovery_problems(join.discovery)
         yield from _token_text_problems(join.tls_bootstrap_token, ("discovery", "tlsBootstrapToken"))
         return
-    yield from file_discovery_problems(join.discovery, host)
+    yield from _file_discovery_problems(join.discovery, host)
     if join.tls_bootstrap_token:
         yield from _token_text_problems(join.tls_bootstrap_token, ("discovery", "tlsBootstrapToken"))
 
@@ -174,7 +175,23 @@ def _token_discovery_problems(discovery: TokenDiscovery) -> Iterator[Problem]:
         yield Problem(path=(*path, "apiServerEndpoint"), value=endpoint, detail=error.message)
 
 
-def file_discovery_problems(discovery: FileDiscovery, host: HostFacts) -> Iterator[Problem]:
+def discovery_shape_problems(discovery: DecodedObject, host: HostFacts) -> list[Problem]:
+    """Report if both token and file discovery are given, or neither.
+
+    The model holds only one of them. If both are given that is the token, so the file is validated here.
+    """
+    has_token, has_file = "bootstrapToken" in discovery, "file" in discovery
+    if has_token != has_file:
+        return []
+    detail = "bootstrapToken and file cannot both be set" if has_token else "bootstrapToken or file must be set"
+    problems = [Problem(path=("discovery",), value="", detail=detail)]
+    if has_file:
+        location = discovery.object("file").text("kubeConfigPath")
+        problems += _file_discovery_problems(FileDiscovery(kube_config_path=location), host)
+    return problems
+
+
+def _file_discovery_problems(discovery: FileDiscovery, host: HostFacts) -> Iterator[Problem]:
     path: FieldPath = ("discovery", "file", "kubeConfigPath")
     location = discovery.kube_config_path
     try:

@@ -2,6 +2,7 @@
 
 import re
 
+from garboard.config.sources import ConfigDocument
 from garboard.errors import InvalidValue
 from garboard.model import DEFAULT_VERSION, KubernetesVersion
 from garboard.model.minors import MinorFacts, facts_of
@@ -71,3 +72,26 @@ def _check_suffix(version: str, suffix: str) -> None:
     raise InvalidValue(
         f'couldn\'t parse Kubernetes version "{version}": {reason}', hint=f"write it as {DEFAULT_VERSION}"
     )
+
+
+def version_in(documents: tuple[ConfigDocument, ...]) -> ResolvedVersion | None:
+    """Return the version that a file asks for; its minor decides how everything else is read."""
+    for document in documents:
+        given = document.tree.get("kubernetesVersion")
+        if document.gvk.is_kubeadm and document.gvk.kind == "ClusterConfiguration" and isinstance(given, str) and given:
+            return _supported(resolve_version(given), document)
+    return None
+
+
+def _supported(version: ResolvedVersion, document: ConfigDocument) -> ResolvedVersion:
+    """Return the version of a document if its minor is supported; no flag can override the file."""
+    try:
+        facts_of(version.release)
+    except InvalidValue as error:
+        source = document.source
+        raise InvalidValue(
+            f"{source.file}: kubernetesVersion: {error.message}{source.where(('kubernetesVersion',))}",
+            hint=f"write a version of a supported minor, such as {DEFAULT_VERSION}",
+            error_class=error.error_class,
+        ) from error
+    return version

@@ -4,9 +4,11 @@ It satisfies the Protocols of the code that stops sandboxes, pulls images and re
 them is decided there.
 """
 
-from garboard.cri.client import CriClient
-from garboard.cri.errors import RuntimeCallFailed, RuntimeUnavailable
+from garboard.cri.client import CriClient, RuntimeCallFailed, RuntimeUnavailable
 from garboard.cri.values import (
+    CONTAINER_LABEL,
+    NAMESPACE_LABEL,
+    POD_LABEL,
     CgroupDriver,
     Container,
     ContainerMetadata,
@@ -24,6 +26,9 @@ from garboard.cri.values import (
 )
 
 __all__ = [
+    "CONTAINER_LABEL",
+    "NAMESPACE_LABEL",
+    "POD_LABEL",
     "CgroupDriver",
     "Container",
     "ContainerMetadata",

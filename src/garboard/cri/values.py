@@ -7,6 +7,11 @@ from types import MappingProxyType
 
 from garboard.values import dataclass
 
+# What the kubelet says of a container to the runtime.
+CONTAINER_LABEL, POD_LABEL = "io.kubernetes.container.name", "io.kubernetes.pod.name"
+NAMESPACE_LABEL = "io.kubernetes.pod.namespace"
+# Where the kubelet has a pod from: a static one from a file, all others from the API server.
+_SOURCE, _FROM_FILE = "kubernetes.io/config.source", "file"
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -88,6 +93,11 @@ class Sandbox:
     @property
     def is_ready(self) -> bool:
         return self.state == SandboxState.READY
+
+    @property
+    def is_static(self) -> bool:
+        """Say whether the pod is a static one of this node."""
+        return self.annotations.get(_SOURCE) == _FROM_FILE
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 What the trees mean is left to `config`, `patches` and `schema`.
 """
 
-from garboard.documents.convert import json_to_yaml, marshal_yaml
 from garboard.documents.json_text import read_json, write_json
 from garboard.documents.json_value import MAX_DEPTH, DocumentPath, Json, equal
 from garboard.documents.positions import Position, Positions, locate
@@ -16,7 +15,7 @@ from garboard.documents.streams import (
     split_documents,
 )
 from garboard.documents.yaml_read import read_yaml
-from garboard.documents.yaml_write import write_yaml
+from garboard.documents.yaml_write import json_to_yaml, marshal_yaml, write_yaml
 
 __all__ = [
     "MAX_DEPTH",

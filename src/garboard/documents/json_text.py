@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 from garboard.documents.json_value import DEPTH_HINT, MAX_DEPTH, Json
 from garboard.documents.numbers import INT64, json_text
-from garboard.documents.place import Place
+from garboard.documents.place import TextPlace
 from garboard.errors import BadDocument
 
 _ESCAPED_BYTE: Final = re.compile("[\udc80-\udcff]")
@@ -55,7 +55,7 @@ def go_text(data: bytes) -> str:
 def read_json(data: bytes | str, *, source: str, line: int = 1) -> Json:
     """Return the one JSON value of `data`; integers that fit 64 bits with a sign stay integers, others are floats."""
     text = go_text(data) if isinstance(data, bytes) else data
-    place = Place(source, line)
+    place = TextPlace(source, line)
     value, end = decode_json(text, 0, place)
     end = skip_blanks(text, end)
     if end != len(text):
@@ -63,7 +63,7 @@ def read_json(data: bytes | str, *, source: str, line: int = 1) -> Json:
     return value
 
 
-def decode_json(text: str, start: int, place: Place) -> tuple[Json, int]:
+def decode_json(text: str, start: int, place: TextPlace) -> tuple[Json, int]:
     """Return the JSON value that starts at or after `start`, and where it ends."""
     begin = skip_blanks(text, start)
     try:
@@ -88,7 +88,7 @@ def skip_blanks(text: str, start: int) -> int:
     return start
 
 
-def _refuse_depth(text: str, begin: int, place: Place) -> NoReturn:
+def _refuse_depth(text: str, begin: int, place: TextPlace) -> NoReturn:
     place.refuse_at(text, begin, f"nested deeper than {MAX_DEPTH} levels", DEPTH_HINT)
 
 

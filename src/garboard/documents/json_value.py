@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from garboard.model.json_value import Json
+from garboard.values import Json
 
 __all__ = ["MAX_DEPTH", "DocumentPath", "Json", "equal"]
 

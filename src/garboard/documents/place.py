@@ -7,7 +7,7 @@ from garboard.errors import BadDocument
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """A text of `source` that begins on `line`."""
 
     source: str

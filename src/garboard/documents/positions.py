@@ -1,13 +1,13 @@
-"""Where in a text each part of a document stands, found by reading the text once more when somebody asks."""
+"""Where in a text each part of a document stands, found by reading the text once more on demand."""
 
 import re
 from dataclasses import dataclass
 from typing import Final
 
-from yaml.events import CollectionStartEvent, Event
+from yaml.events import CollectionStartEvent, Event, ScalarEvent
 
 from garboard.documents.json_value import DocumentPath, Json
-from garboard.documents.place import Place
+from garboard.documents.place import TextPlace
 from garboard.documents.yaml_read import build_tree
 from garboard.documents.yaml_tree import MERGE, TreeBuilder
 from garboard.errors import BadDocument
@@ -40,6 +40,7 @@ class _PositionBuilder(TreeBuilder):
         super().__init__()
         self.entries: dict[int, dict[str | int, _Entry]] = {}
         self.root: Position | None = None
+        self.texts: list[tuple[tuple[int, int], tuple[int, int]]] = []  # lines and columns of scalars
         self.repeated: list[tuple[str, Position]] = []
         self.set_again: list[tuple[str, Position]] = []
         self._set_again_before: dict[int, int] = {}
@@ -49,11 +50,11 @@ class _PositionBuilder(TreeBuilder):
 
     def start(self, event: CollectionStartEvent) -> None:
         super().start(event)
-        self._kept.append(self._frame.container)
-        self._set_again_before[id(self._frame.container)] = len(self.set_again)
+        self._kept.append(self._node.container)
+        self._set_again_before[id(self._node.container)] = len(self.set_again)
 
     def end(self, event: Event) -> None:
-        container = id(self._frame.container)
+        container = id(self._node.container)
         self._set_again_in[container] = self.set_again[self._set_again_before[container] :]
         super().end(event)
 
@@ -62,17 +63,19 @@ class _PositionBuilder(TreeBuilder):
         return value
 
     def _attach(self, value: Json, event: Event) -> None:
-        frame = self._frame
+        node = self._node
+        if isinstance(event, ScalarEvent):
+            self.texts.append(_extent(event))
         if not self._open:
             self.root = _position(event)
-        elif frame.key is not MERGE:
-            key = _position(frame.key_event) if frame.is_map and frame.key_event else None
-            name = frame.key if frame.is_map else len(frame.container)
+        elif node.key is not MERGE:
+            key = _position(node.key_event) if node.is_map and node.key_event else None
+            name = node.key if node.is_map else len(node.container)
             if isinstance(name, str) and key is not None:
-                self._note_name(id(frame.container), name, key)
-                if name in frame.container:
+                self._note_name(id(node.container), name, key)
+                if name in node.container:
                     self.set_again.append((name, _position(event)))
-            self._entries_of(frame.container)[name] = _Entry(key, _position(event), value)
+            self._entries_of(node.container)[name] = _Entry(key, _position(event), value)
         super()._attach(value, event)
 
     def _note_name(self, container: int, name: str, key: Position) -> None:
@@ -82,7 +85,7 @@ class _PositionBuilder(TreeBuilder):
         self._written.add((container, name))
 
     def _merge_one(self, member: dict[str, Json]) -> None:
-        entries, container = self._entries_of(member), self._frame.container
+        entries, container = self._entries_of(member), self._node.container
         self.set_again += [(str(name), entry.position) for name, entry in entries.items() if name in container]
         super()._merge_one(member)
         self._entries_of(container).update(entries)
@@ -111,6 +114,11 @@ class Positions:
         entry = self._find(path)
         return self._in_file(entry.key) if entry else None
 
+    def is_in_text(self, position: Position) -> bool:
+        """Tell whether a place is inside the text of a value, where `#` begins no comment."""
+        at = (position.line - self._lines_before, position.column)
+        return any(start <= at < end for start, end in self._builder.texts)
+
     def repeated_keys(self) -> tuple[tuple[str, Position], ...]:
         """Return the keys that a mapping spells out again, with the place of each repetition."""
         return tuple((name, Position(at.line + self._lines_before, at.column)) for name, at in self._builder.repeated)
@@ -118,7 +126,7 @@ class Positions:
     def keys_set_again(self) -> tuple[tuple[str, Position], ...]:
         """Return the keys that a mapping sets again, also by `<<`, each with the place of its value.
 
-        This is what go-yaml complains of where it is strict: what an alias stands for is read again, and told again.
+        This is what go-yaml complains of where it is strict: an alias is read again, and reported again.
         """
         return tuple((name, Position(at.line + self._lines_before, at.column)) for name, at in self._builder.set_again)
 
@@ -136,6 +144,15 @@ class Positions:
         return Position(position.line + self._lines_before, position.column) if position else None
 
 
+def _extent(event: ScalarEvent) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return where a scalar begins and ends; the text of a block begins below its first line."""
+    start, end = event.start_mark, event.end_mark
+    assert start is not None
+    assert end is not None
+    first = (start.line + 2, 1) if event.style in ("|", ">") else (start.line + 1, start.column + 1)
+    return first, (end.line + 1, end.column + 1)
+
+
 def locate(data: str, *, line: int = 1) -> Positions:
     """Return the places in a text that `read_yaml` or `read_json` has accepted; `line` is where it starts in its file.
 
@@ -143,7 +160,7 @@ def locate(data: str, *, line: int = 1) -> Positions:
     """
     for text in (data, _JSON_ESCAPE.sub(lambda found: "x" * len(found[0]), data)):
         try:
-            document, builder = build_tree(text, Place("document"), _PositionBuilder)
+            document, builder = build_tree(text, TextPlace("document"), _PositionBuilder)
         except BadDocument:
             continue
         return Positions(document, builder, line)

@@ -8,7 +8,7 @@ from typing import Final
 from garboard.documents.json_text import decode_json, skip_blanks
 from garboard.documents.json_value import Json
 from garboard.documents.numbers import INT64
-from garboard.documents.place import Place
+from garboard.documents.place import TextPlace
 from garboard.documents.yaml_read import read_yaml
 from garboard.errors import BadDocument
 
@@ -54,7 +54,7 @@ def split_documents(data: bytes | str, *, source: str) -> tuple[DocumentText, ..
 
 def cut_documents(data: bytes | str, *, source: str) -> tuple[DocumentText, ...]:
     """Cut a file at its `---` lines and leave nothing out, as kubeadm cuts its configuration files."""
-    return tuple(_pieces(_text(data, source), Place(source)))
+    return tuple(_pieces(_text(data, source), TextPlace(source)))
 
 
 def refuse_second_document(text: str, *, source: str) -> None:
@@ -64,7 +64,7 @@ def refuse_second_document(text: str, *, source: str) -> None:
     documents = [each for each in split_documents(text, source=source) if not _says_nothing(each.text)]
     if len(documents) > 1:
         hint = "give each document a file of its own"
-        Place(source, documents[1].line).refuse("a second document begins here, and one is expected", 0, 0, hint)
+        TextPlace(source, documents[1].line).refuse("a second document begins here, and one is expected", 0, 0, hint)
 
 
 def _says_nothing(text: str) -> bool:
@@ -86,7 +86,7 @@ def read_stream(data: bytes | str, *, source: str) -> Iterator[Manifest]:
         if first_problem is None:
             return
     rest = DocumentText(text[start:], 1 + text.count("\n", 0, start))
-    for piece in _pieces(rest.text, Place(source, rest.line)):
+    for piece in _pieces(rest.text, TextPlace(source, rest.line)):
         try:
             value = _as_int64(read_yaml(piece.text, source=source, line=piece.line), piece.text)
         except BadDocument as problem:
@@ -99,7 +99,7 @@ def read_stream(data: bytes | str, *, source: str) -> Iterator[Manifest]:
 
 def _json_values(text: str, source: str) -> Generator[Manifest, None, tuple[int, BadDocument | None]]:
     """Yield JSON values until they end; return where YAML goes on instead, and why the text there is no JSON."""
-    place = Place(source)
+    place = TextPlace(source)
     end = 0
     count = 0
     while (begin := skip_blanks(text, end)) < len(text):
@@ -153,10 +153,10 @@ def _text(data: bytes | str, source: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
-        Place(source).refuse_at(before, len(before), "not UTF-8 text", "save the file as UTF-8")
+        TextPlace(source).refuse_at(before, len(before), "not UTF-8 text", "save the file as UTF-8")
 
 
-def _pieces(text: str, place: Place) -> Iterator[DocumentText]:
+def _pieces(text: str, place: TextPlace) -> Iterator[DocumentText]:
     """Yield the texts between separators, with the lines they begin on."""
     kept: list[str] = []
     begin = 0
@@ -176,7 +176,7 @@ def _pieces(text: str, place: Place) -> Iterator[DocumentText]:
         yield DocumentText("\n".join(kept) + "\n", place.line + begin)
 
 
-def _check_separator(line: str, number: int, place: Place) -> None:
+def _check_separator(line: str, number: int, place: TextPlace) -> None:
     rest = line[len(_SEPARATOR) :].strip(_SPACE)
     if rest and not rest.startswith("#"):
         place.refuse(

@@ -48,7 +48,7 @@ class _Anchor:
         self.value, self.size, self.is_complete = value, size, True
 
 
-class Frame:
+class OpenNode:
     """A mapping or list whose end has not come yet."""
 
     __slots__ = ("anchor", "container", "is_flow", "is_map", "key", "key_event", "start", "visited_before")
@@ -69,8 +69,8 @@ class TreeBuilder:
 
     def __init__(self) -> None:
         self.is_complete = False
-        self._frame = Frame(None, 0)
-        self._open: list[Frame] = []
+        self._node = OpenNode(None, 0)
+        self._open: list[OpenNode] = []
         self._anchors: dict[str, _Anchor] = {}
         self._visited = 1  # go-yaml counts the document itself
         self._aliased = 0
@@ -78,23 +78,23 @@ class TreeBuilder:
 
     def finish(self) -> Json:
         """Return the document, or refuse what only the whole document can tell."""
-        root: Json = self._frame.container[0]
+        root: Json = self._node.container[0]
         if self._doubt is not None and _has_no_json_form(root):
             raise self._doubt
         return root
 
     def scalar(self, event: ScalarEvent) -> None:
         self._visited += 1
-        frame = self._frame
-        is_key = frame.is_map and frame.key is NO_KEY
-        if frame.is_flow and not event.style and "?" in event.value:
+        node = self._node
+        is_key = node.is_map and node.key is NO_KEY
+        if node.is_flow and not event.style and "?" in event.value:
             # go-yaml ends a plain scalar in brackets there, and then finds no comma.
             _refuse("a plain scalar in brackets cannot hold a question mark", event, "put the text in quotes")
         if event.tag is not None or event.anchor is not None:
             self._marked_scalar(event, is_key=is_key)
         elif is_key:
-            frame.key = self._name(event) if event.implicit[0] else event.value
-            frame.key_event = event
+            node.key = self._name(event) if event.implicit[0] else event.value
+            node.key_event = event
         elif event.implicit[0]:
             self._attach(self._value(event), event)
         else:
@@ -102,21 +102,21 @@ class TreeBuilder:
 
     def start(self, event: CollectionStartEvent) -> None:
         self._visited += 1
-        if self._frame.is_map and self._frame.key is NO_KEY:
+        if self._node.is_map and self._node.key is NO_KEY:
             _refuse("a mapping or list cannot be a key", event, "write the key as text")
         if len(self._open) >= MAX_DEPTH:
             _refuse(f"nested deeper than {MAX_DEPTH} levels", event, DEPTH_HINT)
-        self._open.append(self._frame)
-        self._frame = Frame(event, self._visited - 1)
+        self._open.append(self._node)
+        self._node = OpenNode(event, self._visited - 1)
         if event.anchor is not None:
-            self._frame.anchor = self._declare(event.anchor)
+            self._node.anchor = self._declare(event.anchor)
 
     def end(self, event: Event) -> None:
-        frame = self._frame
-        if frame.anchor is not None:
-            frame.anchor.complete(frame.container, self._visited - frame.visited_before)
-        self._frame = self._open.pop()
-        self._attach(frame.container, frame.start or event)
+        node = self._node
+        if node.anchor is not None:
+            node.anchor.complete(node.container, self._visited - node.visited_before)
+        self._node = self._open.pop()
+        self._attach(node.container, node.start or event)
 
     def alias(self, event: AliasEvent) -> None:
         target = self._anchors.get(event.anchor or "")
@@ -126,12 +126,12 @@ class TreeBuilder:
             _refuse(f"the value of anchor {event.anchor!r} contains itself", event, "write the value out")
         self._visited += 1
         self._count_alias(target.size, event)
-        is_key = self._frame.is_map and self._frame.key is NO_KEY
+        is_key = self._node.is_map and self._node.key is NO_KEY
         if not isinstance(target.value, dict | list):
             self._settle(target.value, event, is_key=is_key)
         elif is_key:
             _refuse("a mapping or list cannot be a key", event, "write the key as text")
-        elif self._frame.key is MERGE and isinstance(target.value, list):
+        elif self._node.key is MERGE and isinstance(target.value, list):
             _refuse_merge(event)
         else:
             self._attach(self._expanded(target.value), event)
@@ -141,16 +141,16 @@ class TreeBuilder:
         return _copy(value)
 
     def _attach(self, value: Json, event: Event) -> None:
-        """Put a complete value where its frame waits for it; `event` is where the value begins."""
-        frame = self._frame
-        if not frame.is_map:
-            frame.container.append(value)
-        elif frame.key is MERGE:
+        """Put a complete value into the node that waits for it; `event` is where the value begins."""
+        node = self._node
+        if not node.is_map:
+            node.container.append(value)
+        elif node.key is MERGE:
             self._merge(value, event)
-            frame.key = NO_KEY
+            node.key = NO_KEY
         else:
-            frame.container[frame.key] = value
-            frame.key = NO_KEY
+            node.container[node.key] = value
+            node.key = NO_KEY
         self.is_complete = not self._open
 
     def _merge(self, value: Json, event: Event) -> None:
@@ -163,7 +163,7 @@ class TreeBuilder:
             self._merge_one(member)
 
     def _merge_one(self, member: dict[str, Json]) -> None:
-        self._frame.container.update(member)
+        self._node.container.update(member)
 
     def _marked_scalar(self, event: ScalarEvent, *, is_key: bool) -> None:
         """Take a scalar that has a tag or an anchor."""
@@ -175,17 +175,17 @@ class TreeBuilder:
             self._declare(event.anchor).complete(scalar, 1)
         if is_key and event.value == "<<" and (event.implicit[0] or event.tag == _MERGE_TAG):
             self._visited -= 1
-            self._frame.key = MERGE
+            self._node.key = MERGE
         else:
             self._settle(scalar, event, is_key=is_key)
 
     def _settle(self, scalar: Scalar, event: Event, *, is_key: bool) -> None:
         if is_key:
             try:
-                self._frame.key = as_key(scalar)
+                self._node.key = as_key(scalar)
             except Impossible as problem:
-                self._frame.key = self._doubtful_key(problem, event)
-            self._frame.key_event = event
+                self._node.key = self._doubtful_key(problem, event)
+            self._node.key_event = event
         else:
             if isinstance(scalar, float) and not math.isfinite(scalar):
                 self._doubt_value(event)

@@ -1,17 +1,31 @@
-"""JSON trees to YAML, byte for byte what sigs.k8s.io/yaml writes."""
+"""JSON trees and JSON text to YAML, byte for byte what sigs.k8s.io/yaml writes."""
 
 import math
-from functools import lru_cache
+import re
+from collections.abc import Iterable
+from functools import cmp_to_key, lru_cache
+from string import ascii_letters
 from typing import Final
 
+from yaml.events import ScalarEvent
+
+from garboard.documents.json_text import write_json
 from garboard.documents.json_value import DEPTH_HINT, Json
-from garboard.documents.key_order import sort_keys
 from garboard.documents.numbers import INT64, UINT64, SpelledFloat, settle, yaml_text
+from garboard.documents.place import TextPlace
+from garboard.documents.yaml_read import build_tree
+from garboard.documents.yaml_scalars import resolve
 from garboard.documents.yaml_text import is_simple_key, quoted_key, scalar_text
+from garboard.documents.yaml_tree import TreeBuilder
 from garboard.errors import BadDocument
 
 # Mappings with more members than this are rarely alike, and their order is not worth remembering.
 _CACHED_KEYS: Final = 32
+# How the YAML writer spells what JSON text may hold as it is and the YAML reader then stumbles over.
+_ODD_CHARACTER = re.compile(r"\\(?:N|x[789]|uFFF)")
+
+# Letters after everything else, each kind by code point. Right for keys of ASCII without digits, which is nearly all.
+_LETTERS_LAST = {ord(letter): ord(letter) + 0x80 for letter in ascii_letters}
 
 
 def write_yaml(value: Json) -> str:
@@ -107,3 +121,80 @@ def _float(value: float) -> str:
         raise BadDocument("infinity and NaN cannot be written", hint="write the value as text")
     number = value if type(value) is SpelledFloat else settle(value)
     return str(number) if isinstance(number, int) else yaml_text(number)
+
+
+class _SpellingBuilder(TreeBuilder):
+    """Builds a tree in which a number written as a float is one, also `1e6`."""
+
+    def _value(self, event: ScalarEvent) -> Json:
+        number = resolve(event.value)
+        return SpelledFloat(number) if isinstance(number, float) else super()._value(event)
+
+
+def json_to_yaml(data: bytes | str, *, source: str) -> str:
+    """Return JSON text as YAML. The text is read by the YAML reader, so what that refuses is refused here.
+
+    Unlike `write_yaml` of a tree, this keeps the kind of a number as it is spelled: `1e6` is written `1e+06`.
+    """
+    return write_yaml(build_tree(data, TextPlace(source), _SpellingBuilder)[0])
+
+
+def marshal_yaml(document: Json, *, source: str) -> str:
+    """Return a document as YAML by way of JSON text, as Go programs do: a next line becomes a space, DEL is refused."""
+    text = write_yaml(document)
+    return json_to_yaml(write_json(document), source=source) if _ODD_CHARACTER.search(text) else text
+
+
+def sort_keys(keys: Iterable[str]) -> list[str]:
+    """Return the keys as go-yaml orders them: letters last, digit runs by value, shorter prefixes first."""
+    listed = list(keys)
+    if all(key.isascii() and not any(map(key.__contains__, "0123456789")) for key in listed):
+        return sorted(listed, key=_simple_rank)
+    return sorted(listed, key=cmp_to_key(_compare))
+
+
+def _simple_rank(key: str) -> str:
+    return key.translate(_LETTERS_LAST)
+
+
+def _compare(one: str, other: str) -> int:
+    for place, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return -1 if _is_before(one, other, place) else 1
+    return len(one) - len(other)
+
+
+def _is_before(one: str, other: str, place: int) -> bool:
+    left, right = one[place], other[place]
+    if left.isalpha() and right.isalpha():
+        return left < right
+    if left.isalpha() or right.isalpha():
+        return right.isalpha()
+    # A zero that differs continues a number when a digit other than zero stands before it.
+    lead = 1 if "0" in (left, right) and _continues_number(one, place) else 0
+    left_value, left_end = _digit_run(one, place, lead)
+    right_value, right_end = _digit_run(other, place, lead)
+    if left_value != right_value:
+        return left_value < right_value
+    if left_end != right_end:
+        return left_end < right_end
+    return left < right
+
+
+def _continues_number(key: str, place: int) -> bool:
+    for digit in reversed(key[:place]):
+        if not digit.isdecimal():
+            return False
+        if digit != "0":
+            return True
+    return False
+
+
+def _digit_run(key: str, place: int, lead: int) -> tuple[int, int]:
+    value = lead
+    end = place
+    while end < len(key) and key[end].isdecimal():
+        value = value * 10 + ord(key[end]) - ord("0")
+        end += 1
+    # Go counts in 64 bits and wraps around.
+    return (value + 2**63) % 2**64 - 2**63, end

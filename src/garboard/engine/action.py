@@ -1,26 +1,28 @@
-"""Everything that can be done to a machine or a cluster, as a small closed set of values."""
+"""Everything that can be done to a machine or a cluster, as a small closed set of values.
+
+What the engine knows about each kind (title, what it waits for or loses, its pre-image, its probe) is its row in
+`traits`; how it is carried out is its interpreter in `node`.
+"""
 
 from dataclasses import field
-from datetime import timedelta
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, Self, TypeAlias
 
 from garboard.documents import Json
+from garboard.engine.gate import Gate
+from garboard.engine.placeholder import ExpiryPlaceholder, FilePlaceholder, OutcomePlaceholder
 from garboard.values import dataclass
 
+# Outcomes of AddMember and AcquireLease.
+MEMBER_ID, LEASE_TOKEN = "member-id", "lease-token"
 ServiceVerb: TypeAlias = Literal["start", "stop", "restart"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A placeholder in a file: what an earlier step found out, such as the members of etcd, stands there in the end."""
-
-    placeholder: str
-    name: str
+TimerVerb: TypeAlias = Literal["enable", "disable", "forget"]
+UnitFileVerb: TypeAlias = Literal["enable", "disable", "forget"]
+LinkVerb: TypeAlias = Literal["add", "remove"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeFolder:
-    """A folder with its parents; those that are missing get `mode`."""
+    """Make a folder and its missing parents, all with `mode`."""
 
     path: str
     mode: int
@@ -28,55 +30,65 @@ class MakeFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteFile:
-    """A file as a whole. `mode` is for a new file, `folder_mode` for its folder; what exists keeps its own."""
+    """Write a whole file. `mode` is for a new file, `folder_mode` for a new folder; existing ones keep their modes."""
 
     path: str
     content: bytes = field(repr=False)
     mode: int
     folder_mode: int = 0o755
     is_secret: bool = False
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[OutcomePlaceholder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveFile:
-    """A file or a link that shall no longer be there; one that has gone already is no failure."""
+    """Remove a file or a link; it is no failure if there is none."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveFolder:
-    """A folder that shall no longer be there, if nothing is left in it."""
+    """Remove a folder if it is empty."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyFolder:
-    """All that is below a folder goes, and the folder itself stays; what is mounted there is not descended into.
+    """Remove everything below a folder, but not the folder itself; mounts below it are left alone.
 
-    What is in the folder by a name of `keeps` stays as well.
+    Entries of the folder that are named in `keeps` stay. If there is an entry that `only` does not cover (see
+    `model.folder_names`), nothing is removed. A path that `is_resolved` has no links: one that is there by now is
+    refused. No service of the node writes into a folder that `is_quiet`: what comes into it is somebody else's. A
+    folder that is not in what is mounted at `mount` any more, if that is given, is another one, and is refused.
     """
 
     path: str
     keeps: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    is_resolved: bool = False
+    is_quiet: bool = False
+    mount: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmount:
-    """What is mounted below a path is unmounted, the last first; what is mounted at the path itself stays.
+    """Unmount everything that is mounted below a path, the last mount first; a mount at the path itself stays.
 
-    `flags` are those of umount(2) by name, such as MNT_DETACH.
+    The path has no links: one that is there by now is not followed.
+
+    `flags` are those of umount(2) by name, such as MNT_DETACH. As many mounts stay at a path as `keeps` names it.
     """
 
     path: str
     flags: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeOwner:
-    """Who a file belongs to, by number; without `mode` the path is a folder, and all below it changes hands."""
+    """Change owner, group and mode of a file; without `mode` the path is a folder, which is changed recursively."""
 
     path: str
     uid: int
@@ -85,16 +97,16 @@ class ChangeOwner:
 
 
 class IssueRequest(Protocol):
-    """What shall be issued, for the issuer to understand; the engine only prints it, so it holds no secret."""
+    """What is to be issued; only the issuer reads it, the engine prints it, so it contains no secret."""
 
     def describe(self) -> dict[str, Json]:
-        """Say what is asked for."""
+        """Return the request as the plan prints it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedFile:
-    """A file whose content is only known once it has been issued."""
+    """A file that issuing makes; its content does not exist before."""
 
     path: str
     mode: int
@@ -103,7 +115,7 @@ class IssuedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """Keys, certificates and what is made of them: the specification and the files to be, never the bytes."""
+    """Issue keys, certificates or kubeconfigs: what is requested and which files are made, never their content."""
 
     name: str
     files: tuple[IssuedFile, ...]
@@ -112,32 +124,24 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
-    """A placeholder in an object: the base64 of a file that an earlier step makes stands there in the end.
+class SharedKey:
+    """A key of `data` that several nodes use: each names it by the value of a key of its own, or by an annotation."""
 
-    With a `key` the file is sealed with it first; one that is not needed and not there leaves nothing in its place.
-    """
-
-    placeholder: str
-    path: str
-    key: bytes = field(default=b"", repr=False)
-    is_needed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """A placeholder in an object: the base64 of the moment that long after the object is put, as RFC 3339 writes it."""
-
-    placeholder: str
-    after: timedelta
+    key: str
+    value: str  # of the keys of its users
+    annotation: str = ""
+    annotated: str = ""  # the value that this annotation has on the Nodes that use the key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutObject:
-    """An object of the API server as it shall be; `namespace` is empty for one of the whole cluster.
+    """Create or replace an object of the API server; `namespace` is empty for a cluster-scoped one.
 
-    One that exists is replaced, or with `keeps_other_data` only gets the keys of `data` that are given here. An owner
-    that it names without a `uid` is there by then, and gives its own.
+    With `keeps_other_data`, only the keys of `data` that are given here are set in an existing object; undo leaves
+    those of `shared_keys` that another node uses. Undo also leaves an object that serves another one, which `serves`
+    names by its kind, namespace and name, while that one exists. Owner references without a `uid` get the uid of the
+    owner, which must exist by then. With a `resource_version`, only exactly that version of the object is replaced: if
+    it has another one, or has gone, the plan is stale.
     """
 
     api_version: str
@@ -146,16 +150,51 @@ class PutObject:
     namespace: str = ""
     content: Json = field(repr=False)
     is_secret: bool = False
-    fillings: tuple[Filling, ...] = ()
-    endings: tuple[Ending, ...] = ()
+    fillings: tuple[FilePlaceholder, ...] = ()
+    endings: tuple[ExpiryPlaceholder, ...] = ()
     keeps_other_data: bool = False
+    shared_keys: tuple[SharedKey, ...] = ()
+    serves: tuple[str, ...] = ()
+    resource_version: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        content: dict[str, Json],
+        *,
+        fillings: tuple[FilePlaceholder, ...] = (),
+        keeps_other_data: bool = False,
+        shared_keys: tuple[SharedKey, ...] = (),
+        serves: tuple[str, ...] = (),
+        resource_version: str = "",
+    ) -> Self:
+        """Return the action that puts an object, named by its content; that of a Secret is shown by its digest."""
+        metadata = content["metadata"]
+        assert isinstance(metadata, dict)
+        texts = (content["apiVersion"], content["kind"], metadata["name"], metadata.get("namespace", ""))
+        api_version, kind, name, namespace = map(str, texts)
+        return cls(
+            api_version=api_version,
+            kind=kind,
+            name=name,
+            namespace=namespace,
+            content=content,
+            is_secret=kind == "Secret",
+            fillings=fillings,
+            keeps_other_data=keeps_other_data,
+            shared_keys=shared_keys,
+            serves=serves,
+            resource_version=resource_version,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchObject:
-    """A strategic merge patch of an object that is there by then.
+    """Apply a strategic merge patch to an object that exists by then.
 
-    `united` are paths of lists that the API server would replace: what is in them and not in the patch is kept.
+    `united` are paths of lists that the API server would replace: their existing elements are kept. Keys of `data` that
+    the patch removes stay if they are among `shared_keys` and another node uses them. With `deletes_empty`, the object
+    is deleted if no key of `data` is left; it is no failure then if there is none.
     """
 
     api_version: str
@@ -164,13 +203,17 @@ class PatchObject:
     namespace: str = ""
     content: Json = field(repr=False)
     united: tuple[tuple[str, ...], ...] = ()
+    shared_keys: tuple[SharedKey, ...] = ()
+    deletes_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteObject:
-    """An object that shall no longer be there; one that has gone already is no failure.
+    """Delete an object; it is no failure if there is none.
 
-    If it is not `is_needed`, that we have no right to delete it is told and the plan goes on.
+    If it is not `is_needed` and the user may not delete it, this is reported and the plan goes on. An object that
+    serves another one stays while that exists, which `unless` names by its kind, namespace and name. With
+    `may_be_left`, a cluster that does not answer is no reason to stop either.
     """
 
     api_version: str
@@ -178,15 +221,32 @@ class DeleteObject:
     name: str
     namespace: str = ""
     is_needed: bool = True
+    unless: tuple[str, ...] = ()
+    may_be_left: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictPods:
+    """Evict the pods of a node, as their disruption budgets allow, but for static ones and those of DaemonSets.
+
+    Unless the action allows them, pods that nobody would make again, and pods with data in emptyDir volumes, are
+    refused before the first is evicted. Without `grace_s` every pod has its own grace period.
+    """
+
+    node_name: str
+    timeout_s: float
+    grace_s: int | None = None
+    deletes_unmanaged: bool = False
+    deletes_empty_dirs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlService:
-    """A service of the machine. If it is not `is_needed`, a failure is told and the plan goes on.
+    """Start, stop or restart a service. If it is not `is_needed`, a failure is reported and the plan goes on.
 
-    `fills` are the folders that a service which starts will write to, `writes` the files that it makes elsewhere, and
-    `registers` is the Node that it will make of this machine, if there is none yet: whoever undoes the start has to
-    take all of that away. Where the file `unless` is there, nothing needs to be done.
+    `fills` are the folders that the started service will write to, `writes` the files that it makes elsewhere, and
+    `registers` the Node that it will register, if there is none yet: undo removes all of these. If the file `unless`
+    exists, nothing is done.
     """
 
     service: str
@@ -199,10 +259,43 @@ class ControlService:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PullImage:
-    """An image that the container runtime shall have; `is_always` pulls it even if it has it.
+class ControlTimer:
+    """Enable a timer of the service manager, whose unit files are there, or disable it; both take effect at once.
 
-    Those of `beside` are pulled at the same time. If it is not `is_needed`, a failure is told and the plan goes on.
+    `timer` is its name without `.timer`. One that is disabled does not fire any more, whether it is there or not. Once
+    its unit files have gone, the service manager is to `forget` it.
+    """
+
+    timer: str
+    verb: TimerVerb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlUnitFile:
+    """Enable a service whose unit file is there, so that it runs now and whenever the machine starts; or disable it.
+
+    `service` is its name without `.service`. One that is disabled has stopped. Once its unit file has gone, the service
+    manager is to `forget` it. Unlike a service of `ControlService`, it leads to the cluster: undo stops it last.
+    """
+
+    service: str
+    verb: UnitFileVerb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlLink:
+    """Give this node an address that no other machine is to reach, on a link of its own; or remove both."""
+
+    address: str
+    link: str
+    verb: LinkVerb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullImage:
+    """Pull an image; with `is_always` even if the container runtime has it.
+
+    Those of `beside` are pulled in parallel. If it is not `is_needed`, a failure is reported and the plan goes on.
     """
 
     image: str
@@ -213,12 +306,38 @@ class PullImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveSandboxes:
-    """The pod sandboxes of this node, stopped and removed with their containers."""
+    """Stop and remove the pod sandboxes of this node with their containers; those with the ids of `keeps` stay."""
+
+    keeps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopContainer:
+    """Stop a container of a static pod at once, `after_s` from now, unless its manifest is there: it is to run then."""
+
+    container: str
+    manifest: str
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopPods:
+    """Stop the containers of the pods of this node in a namespace whose labels have the values of `selector`.
+
+    The kubelet starts them again: this is how a pod reads its files anew. Each container has `grace_s` to end.
+    """
+
+    namespace: str
+    selector: tuple[tuple[str, str], ...]
+    grace_s: int = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddMember:
-    """A learner of etcd. The members there are then, as `--initial-cluster` wants them, is its outcome `outcome`."""
+    """Add a learner to etcd. All members, in the form of `--initial-cluster`, become the outcome named `outcome`.
+
+    The id of the new member becomes the outcome `MEMBER_ID`, so that undo removes this one and no other.
+    """
 
     name: str
     peer_url: str
@@ -226,8 +345,21 @@ class AddMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestartLearner:
+    """Restart the learner of this node, once, if it has the data of the others and still does not serve clients.
+
+    A member that votes is never restarted; without a `peer_url`, as in journals of earlier releases, none is.
+    """
+
+    client_url: str
+    data_dir: str
+    timeout_s: float
+    peer_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromoteMember:
-    """A learner that shall vote, once it has caught up."""
+    """Promote a learner to a voting member once it has caught up."""
 
     peer_url: str
     timeout_s: float
@@ -235,92 +367,103 @@ class PromoteMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveMember:
-    """A member that etcd shall forget, known by its peer URL; one that has gone already is no failure."""
+    """Remove an etcd member: that with the id, or, if the id is not known, that with the peer URL.
+
+    It is no failure if there is none. The id has hexadecimal digits, as etcd prints it.
+    """
 
     peer_url: str
+    member_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakeTurn:
-    """A Lease that only one node holds at a time: the others wait, and are told for whom.
+class SaveSnapshot:
+    """Save the database of the etcd member with the client URL into a new file, which only root may read.
 
-    `peer_url` is that of the member that the holder adds: it is kept with the Lease, and a learner of it is removed by
-    whoever has the turn after a holder that died.
+    A file that is there already is refused. The file holds all secrets of the cluster.
+    """
+
+    path: str
+    client_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveLeader:
+    """Have another voting member lead etcd than the one with the peer URL; nothing is done if another one does."""
+
+    peer_url: str
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcquireLease:
+    """Acquire a Lease that one node holds at a time: other nodes wait until it is released, and report its holder.
+
+    `payload` is a kind and a value, as `etcd-member:URL`. It is stored in the Lease: if the holder dies, the next one
+    that knows the kind clears away what is meant, such as a learner with that peer URL. A holder that does not renew
+    the Lease keeps it for `duration_s`. A holder that is about to take its own API server away acquires the Lease once
+    more, for longer; and again with the usual duration afterwards. If it is not needed, an API server that does not
+    answer is no reason to stop. The token of the Lease becomes the outcome `LEASE_TOKEN`.
     """
 
     name: str
     namespace: str
     holder: str
     timeout_s: float
-    peer_url: str = ""
+    peer_url: str = ""  # the payload in runs of earlier releases: that of the member that the holder adds
+    duration_s: float = 0.0  # the usual one
+    payload: str = ""
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndTurn:
-    """The Lease is for the next one."""
+class ReleaseLease:
+    """Release the Lease for the next node."""
 
     name: str
     namespace: str
     holder: str
 
 
-class Gate(Protocol):
-    """A condition to wait for, for the one who looks to understand; it holds no secret."""
-
-    @property
-    def name(self) -> str:
-        """What is waited for, in words: it ends the sentence "wait for …"."""
-        ...
-
-    @property
-    def timeout_s(self) -> float: ...
-
-    def describe(self) -> dict[str, Json]:
-        """Say what will be looked at."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitGate:
-    """Wait until a gate is open; if it does not open in time, the failure carries the evidence."""
+    """Wait until a gate is open; if it does not open in time, the error carries the evidence."""
 
     gate: Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tell:
-    """Something for the one who runs the plan to read and keep, such as the next command to type.
+class ShowMessage:
+    """Show the user a message, such as the next command to type.
 
-    It may hold secrets, so a plan shows only what it is about. Each of `pins` stands for the fingerprints of the
-    certificates in a file, by which others know them.
+    It may contain secrets, so a plan prints only `about`. Each of `pins` is a placeholder for the public key hashes
+    of the certificates in a file.
     """
 
     about: str
     text: str = field(repr=False)
-    pins: tuple[Filling, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unsupported:
-    """Something that has its place in the order but that nobody here can do; a plan with it is never begun."""
-
-    what: str
+    pins: tuple[FilePlaceholder, ...] = ()
 
 
 FileAction: TypeAlias = MakeFolder | WriteFile | RemoveFile | RemoveFolder | EmptyFolder | Unmount | ChangeOwner
 ObjectAction: TypeAlias = PutObject | PatchObject | DeleteObject
-MemberAction: TypeAlias = AddMember | PromoteMember | RemoveMember
-RuntimeAction: TypeAlias = PullImage | RemoveSandboxes
-TurnAction: TypeAlias = TakeTurn | EndTurn
+MemberAction: TypeAlias = AddMember | RestartLearner | PromoteMember | RemoveMember
+EtcdAction: TypeAlias = SaveSnapshot | MoveLeader
+RuntimeAction: TypeAlias = PullImage | RemoveSandboxes | StopContainer | StopPods
+LeaseAction: TypeAlias = AcquireLease | ReleaseLease
 Action: TypeAlias = (
     FileAction
     | Issue
     | ObjectAction
+    | EvictPods
     | ControlService
+    | ControlTimer
+    | ControlUnitFile
+    | ControlLink
     | RuntimeAction
     | MemberAction
-    | TurnAction
+    | EtcdAction
+    | LeaseAction
     | AwaitGate
-    | Tell
-    | Unsupported
+    | ShowMessage
 )

@@ -1,76 +1,80 @@
-"""Carrying a plan out: every action by its interpreter, in order, with somebody told before and after each step."""
+"""The executor: carries out each action of a plan by its interpreter, and records the begin and end of each step."""
 
-import base64
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Protocol
+from dataclasses import field
+from itertools import groupby
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
-from garboard.documents import Json
-from garboard.engine.action import (
-    Action,
-    AddMember,
-    AwaitGate,
-    ChangeOwner,
-    ControlService,
-    DeleteObject,
-    EmptyFolder,
-    EndTurn,
-    FileAction,
-    Filling,
-    Issue,
-    MakeFolder,
-    MemberAction,
-    ObjectAction,
-    PatchObject,
-    PromoteMember,
-    PullImage,
-    PutObject,
-    RemoveFile,
-    RemoveFolder,
-    RemoveMember,
-    RemoveSandboxes,
-    RuntimeAction,
-    TakeTurn,
-    Tell,
-    TurnAction,
-    Unmount,
-    Unsupported,
-    WriteFile,
-)
-from garboard.engine.before import Before, digest_of, temporaries
-from garboard.engine.hands import Hands
-from garboard.engine.plan import Plan, Step, written_by
-from garboard.engine.runs import NO_PROGRESS, Progress
+from garboard.engine.action import Action, RemoveFile
+from garboard.engine.journal import NO_PROGRESS, Progress
+from garboard.engine.plan import Plan, Step
+from garboard.engine.pre_image import Observers, PreImage, temporaries
+from garboard.engine.precondition import CheckedFiles, check_files, what_moved_since
 from garboard.engine.show import step_title
-from garboard.errors import ClusterUnreachable, GarboardError
+from garboard.engine.trait import ProbeInputs
+from garboard.engine.traits import traits_of
+from garboard.errors import ClusterUnreachable, GarboardError, StalePlan
+from garboard.retry import CLOCK, Clock, Pauses, retry
 from garboard.values import dataclass
 
-# What the API server is asked for: doing it twice is doing it once.
-_REPEATABLE = (PutObject, PatchObject, DeleteObject, EndTurn)
-_PAUSE_S = 1.0
-# Who we are to the cluster has no right, has run out, or never came to be.
-_WITHOUT_RIGHTS = ("forbidden", "unauthenticated", "bad-kubeconfig")
+_PAUSES = Pauses.every(1.0)
+_PUT_BACK = "find out who changed them, and put back what was there"
+ActionT = TypeVar("ActionT", contravariant=True)
+Outcomes: TypeAlias = Mapping[str, str]
+Report: TypeAlias = Callable[[str], None]
 
 
 class PlanRefused(GarboardError):
-    """A plan holds something that cannot be done here; nothing has been changed."""
+    """A plan contains an action that cannot be carried out here; nothing has been changed."""
 
     default_class = "unsupported"
 
 
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """What an interpreter is given besides the action."""
+
+    outcomes: Outcomes  # of earlier steps, by name
+    report: Report  # takes a line about a failure that does not stop the plan
+    note: Callable[[Mapping[str, str]], None]  # records facts in the middle of a step, in case it does not end
+    expected: Mapping[str, str] = field(default_factory=dict)  # the digests of files to write as the step found them
+
+
+class Interpreter(Protocol[ActionT]):
+    """Carries out one kind of action, and returns its outcomes if later steps need them."""
+
+    def __call__(self, action: ActionT, run: StepContext, /) -> Outcomes | None: ...
+
+
+class Interpreters:
+    """The available interpreters by kind of action; a plan that needs another one is refused before it begins."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[type, Interpreter[Any]] = {}
+
+    def add(self, kind: type[ActionT], interpreter: Interpreter[ActionT]) -> Self:
+        self._by_kind[kind] = interpreter
+        return self
+
+    def carry_out(self, action: Action, run: StepContext) -> Outcomes:
+        return self._by_kind[type(action)](action, run) or {}
+
+    def missing(self, action: Action) -> str | None:
+        """Say what cannot be done here if there is no interpreter for the action."""
+        return None if type(action) in self._by_kind else traits_of(action).ability
+
+
 class Recorder(Protocol):
-    """Who keeps account of a run; it is asked to remember a step before the step begins."""
+    """Records the progress of a run: each step before it begins, and after it has ended."""
 
     def begin(self, index: int, step: Step) -> None: ...
 
     def learned(self, index: int, facts: Mapping[str, str]) -> None:
-        """Take note of what came up in the middle of a step, in case it does not come to its end."""
+        """Record facts in the middle of a step, in case the step is interrupted."""
         ...
 
-    def end(self, index: int, step: Step, outcomes: Mapping[str, str]) -> None: ...
+    def end(self, index: int, step: Step, outcomes: Outcomes) -> None: ...
 
 
 class NoRecord:
@@ -82,7 +86,7 @@ class NoRecord:
     def learned(self, index: int, facts: Mapping[str, str]) -> None:
         return
 
-    def end(self, index: int, step: Step, outcomes: Mapping[str, str]) -> None:
+    def end(self, index: int, step: Step, outcomes: Outcomes) -> None:
         return
 
 
@@ -100,79 +104,72 @@ def _unguarded(_step: Step) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """Does the steps of a plan. `report` is told one line for each, and every failure that does not stop the plan.
+    """Carries out the steps of a plan. `report` gets a line for each, and for each failure that does not stop the plan.
 
-    `around` holds each step: who wants to stop between two steps, or to know how long they take, stands there.
-    `patience_s` is how long objects and turns are tried again while the cluster cannot be reached.
+    `around` wraps each step: it can stop the run between two steps, and measures how long steps take. `retry_s` is how
+    long a repeatable action is retried while the cluster cannot be reached. `observers` read the files that steps have
+    preconditions about, and the machine and the cluster when a run is resumed. `node` is the name of this one: steps of
+    another node are refused. With `leaves_moved`, a file that is not as it was planned for stays as it is and its step
+    counts as done; otherwise it ends the run.
     """
 
-    hands: Hands
-    report: Callable[[str], None] = _silent
+    interpreters: Interpreters
+    report: Report = _silent
     recorder: Recorder = NO_RECORD
     around: Callable[[Step], AbstractContextManager[None]] = _unguarded
-    patience_s: float = 0.0
+    retry_s: float = 0.0
+    observers: Observers | None = None
+    clock: Clock = CLOCK
+    node: str = ""
+    leaves_moved: bool = False
 
     def execute(self, plan: Plan, progress: Progress = NO_PROGRESS) -> None:
-        """Do every step that is not finished; the first failure ends it, and says in which phase."""
+        """Carry out every step that is not finished; the first failure stops the run."""
         self.refuse(plan)
         outcomes: dict[str, str] = {}
-        for index, step in enumerate(plan.steps):
-            if index in progress.finished and not has_lapsed(index, plan, progress):
+        repeated: set[str] = set()  # outcomes that a finished step has brought once more
+        order, late = _order(plan, progress)
+        for index in late:
+            outcomes.update(progress.finished[index])
+        for index in order:
+            step = plan.steps[index]
+            is_finished = index in progress.finished and not has_lapsed(index, plan, progress)
+            if is_finished and self._is_as_finished(step, outcomes, repeated):
                 outcomes.update(progress.finished[index])
                 continue
             with self.around(step):
-                self.report(f"[{step.phase}] {step_title(step)}")
+                checked = self._checked(index, step, progress)
+                if checked.moved and not self.leaves_moved:
+                    raise StalePlan(f"the plan is stale: {'; '.join(checked.moved)}", hint=_PUT_BACK)
+                stays = f"{'; '.join(checked.moved)}: it stays as it is" if checked.moved else ""
+                self.report(f"[{step.phase}] {stays or step_title(step)}")
                 self.recorder.begin(index, step)
-                made = self._take_up(index, step, outcomes, progress)
+                made = {} if stays else self._take_up(index, step, outcomes, progress, checked.found)
                 self.recorder.end(index, step, made)
                 outcomes.update(made)
+                repeated |= set(made) if index in progress.begun else set()
 
-    def _take_up(self, index: int, step: Step, outcomes: Mapping[str, str], progress: Progress) -> Mapping[str, str]:
-        """Do a step, unless it had begun before and is already so; return what it found out."""
-        if index in progress.begun:
-            self._sweep(step.action, progress.begun[index])
-            if self._is_so(step.action, outcomes, progress.facts.get(index, {})):
-                return {}
-        return self._do_patiently(index, step, outcomes)
+    def _is_as_finished(self, step: Step, outcomes: Outcomes, repeated: set[str]) -> bool:
+        """Say whether a finished step need not be repeated: what it used is the same, or its result is as it would be.
 
-    def _do_patiently(self, index: int, step: Step, outcomes: Mapping[str, str]) -> Mapping[str, str]:
-        give_up_at = time.monotonic() + self.patience_s
-        while True:
-            try:
-                return self._do(index, step, outcomes)
-            except ClusterUnreachable as error:
-                if not isinstance(step.action, _REPEATABLE) or time.monotonic() >= give_up_at:
-                    raise
-                self.report(f"[{step.phase}] trying again: {error.message}")
-                time.sleep(_PAUSE_S)
-
-    def _sweep(self, action: Action, before: Before) -> None:
-        """Remove what a killed write left beside its file."""
-        for path in written_by(action):
-            for each in temporaries(path, self.hands.files):
-                if each not in before.temporaries:
-                    self.hands.files.remove(each)
-
-    def _is_so(self, action: Action, outcomes: Mapping[str, str], facts: Mapping[str, str]) -> bool:
-        """Say whether a step that was cut short has done its work. What is not known here is harmless to repeat."""
-        files = self.hands.files
-        match action:
-            case WriteFile():
-                return files.read(action.path) == _with_outcomes(action, outcomes)
-            case Issue():
-                # Exactly the bytes that were issued, all of them: a key never stands beside another's certificate.
-                found = {file.path: files.read(file.path) for file in action.files}
-                digests = {path: digest_of(data) for path, data in found.items() if data is not None}
-                return bool(facts) and digests == facts
-            case ControlService(verb="start"):
-                return self.hands.services is not None and self.hands.services.is_active(action.service)
-            case _:
-                return False
+        The outcomes that it was done with are not compared: an earlier resume may have been killed after it had
+        recorded other ones.
+        """
+        if repeated.isdisjoint(traits_of(step.action).needs(step.action)):
+            return True
+        return self._is_done(step.action, outcomes, {})
 
     def refuse(self, plan: Plan) -> None:
-        """Raise if the plan holds anything that cannot be done here."""
+        """Refuse a plan with a step of another node, or with an action that cannot be carried out here."""
+        others = sorted({step.node for step in plan.steps if self.node and step.node not in ("", self.node)})
+        if others:
+            raise PlanRefused(
+                f"this is node {self.node}, and the plan has steps for {', '.join(others)}",
+                hint="nothing was changed; carry out the plan of each node on that node",
+                error_class="wrong-node",
+            )
         missing = dict.fromkeys(
-            (step.phase, found) for step in plan.steps if (found := self.hands.missing(step.action))
+            (step.phase, found) for step in plan.steps if (found := self.interpreters.missing(step.action))
         )
         if missing:
             told = "; ".join(f"{phase}: {what}" for phase, what in missing)
@@ -182,172 +179,113 @@ class Executor:
                 hint=f"nothing was changed; run other phases alone, or leave these out with --skip-phases {skips}",
             )
 
-    def _do(self, index: int, step: Step, outcomes: Mapping[str, str]) -> Mapping[str, str]:
-        action = step.action
-        match action:
-            case Issue():
-                self._issue(index, action)
-            case PutObject() | PatchObject() | DeleteObject():
-                self._change_objects(step.phase, action)
-            case ControlService():
-                self._control(step.phase, action)
-            case AddMember() | PromoteMember() | RemoveMember():
-                return self._change_members(action)
-            case PullImage() | RemoveSandboxes() | TakeTurn() | EndTurn() | AwaitGate() | Tell():
-                self._ask(action)
-            case Unsupported():
-                raise AssertionError("refused before the first step")
-            case _:
-                self._change_files(action, outcomes)
-        return {}
+    def refuse_stale(
+        self,
+        plan: Plan,
+        progress: Progress = NO_PROGRESS,
+        *,
+        hint: str,
+        look: Callable[[str], str] | None = None,
+    ) -> None:
+        """Refuse a plan if a file that it is still to write is not as it was when the plan was made.
 
-    def _ask(self, action: RuntimeAction | TurnAction | AwaitGate | Tell) -> None:
-        hands = self.hands
-        match action:
-            case PullImage() | RemoveSandboxes():
-                assert hands.runtime is not None
-                hands.runtime.pull(action) if isinstance(action, PullImage) else hands.runtime.remove_sandboxes()
-            case TakeTurn() | EndTurn():
-                assert hands.turns is not None
-                hands.turns.take(action) if isinstance(action, TakeTurn) else hands.turns.end(action)
-            case AwaitGate():
-                assert hands.watcher is not None
-                hands.watcher.wait(action.gate)
-            case Tell():
-                assert hands.narrator is not None
-                hands.narrator.tell(action)
+        `look` is given for a plan that was saved and has not begun: nothing that planning has read may have moved then.
+        """
+        ahead = ((index, step) for index, step in enumerate(plan.steps) if index not in progress.finished)
+        moved = [*what_moved_since(plan, look)] if look else []
+        moved = moved or [line for index, step in ahead for line in self._checked(index, step, progress).moved]
+        if moved:
+            raise StalePlan(f"the plan is stale: {'; '.join(moved)}", hint=hint)
 
-    def _change_objects(self, phase: str, action: ObjectAction) -> None:
-        objects = self.hands.objects
-        assert objects is not None
-        match action:
-            case PutObject():
-                objects.put(self._filled(action))
-            case PatchObject():
-                objects.patch(action)
-            case DeleteObject():
-                self._delete(phase, action)
+    def _checked(self, index: int, step: Step, progress: Progress) -> CheckedFiles:
+        """Compare with what was there when the step was planned, except what the step has changed itself."""
+        if not step.preconditions:
+            return CheckedFiles({})
+        facts = progress.attempts.get(index, ()) if index in progress.begun else None
+        return check_files(step, self._observers.files, facts)
 
-    def _change_files(self, action: FileAction, outcomes: Mapping[str, str]) -> None:
-        files = self.hands.files
-        match action:
-            case MakeFolder():
-                files.make_folder(action.path, mode=action.mode)
-            case WriteFile():
-                content = _with_outcomes(action, outcomes)
-                files.write(action.path, content, new_mode=action.mode, folder_mode=action.folder_mode)
-            case RemoveFile():
-                files.remove(action.path)
-            case RemoveFolder():
-                files.remove_folder(action.path)
-            case EmptyFolder():
-                files.empty_folder(action.path, keeps=action.keeps)
-            case Unmount():
-                files.unmount(action.path, flags=action.flags)
-            case ChangeOwner():
-                files.change_owner(action.path, uid=action.uid, gid=action.gid, mode=action.mode)
+    def _take_up(
+        self, index: int, step: Step, outcomes: Outcomes, progress: Progress, expected: Mapping[str, str]
+    ) -> Outcomes:
+        """Carry out a step, unless it had begun before and is done; return its outcomes."""
+        run = StepContext(
+            outcomes,
+            lambda line: self.report(f"[{step.phase}] {line}"),
+            lambda facts: self.recorder.learned(index, facts),
+            expected,
+        )
+        if index in progress.begun:
+            self._remove_leftovers(step.action, progress.begun[index], run)
+            if self._is_done(step.action, outcomes, progress.facts.get(index, {})):
+                return {}
+        return self._do(step, run)
 
-    def _change_members(self, action: MemberAction) -> Mapping[str, str]:
-        members = self.hands.members
-        assert members is not None
-        match action:
-            case AddMember():
-                return {action.outcome: members.add(action)}
-            case PromoteMember():
-                members.promote(action)
-            case RemoveMember():
-                members.remove(action)
-        return {}
+    def _do(self, step: Step, run: StepContext) -> Outcomes:
+        is_repeatable = traits_of(step.action).is_repeatable
+        return retry(
+            lambda: self.interpreters.carry_out(step.action, run),
+            timeout_s=self.retry_s,
+            pauses=_PAUSES,
+            is_passing=lambda error: is_repeatable and isinstance(error, ClusterUnreachable),
+            on_failure=lambda error, _left_s: run.report(f"trying again: {error.message}"),
+            clock=self.clock,
+        )
 
-    def _filled(self, action: PutObject) -> PutObject:
-        content = action.content
-        for each in action.fillings:
-            data = self._filling(each, action)
-            content = _replaced(content, each.placeholder, base64.b64encode(data).decode())
-        for ending in action.endings:
-            moment = (datetime.now(UTC) + ending.after).strftime("%Y-%m-%dT%H:%M:%SZ")
-            content = _replaced(content, ending.placeholder, base64.b64encode(moment.encode()).decode())
-        return replace(action, content=content, fillings=(), endings=())
+    def _remove_leftovers(self, action: Action, before: PreImage, run: StepContext) -> None:
+        """Remove what a killed write left beside its file."""
+        for path in traits_of(action).writes(action):
+            for each in temporaries(path, self._observers.files):
+                if each not in before.temporaries:
+                    self.interpreters.carry_out(RemoveFile(path=each), run)
 
-    def _filling(self, filling: Filling, action: PutObject) -> bytes:
-        data = self.hands.files.read(filling.path)
-        if data is None:
-            if not filling.is_needed:
-                return b""
-            raise PlanRefused(f"{filling.path} has gone, and {action.kind} {action.name} needs it")
-        if not filling.key:
-            return data
-        assert self.hands.sealer is not None
-        return self.hands.sealer.seal(data, filling.key)
+    def _is_done(self, action: Action, outcomes: Outcomes, facts: Mapping[str, str]) -> bool:
+        """Say whether an interrupted step is done; if that cannot be known, the step is safe to repeat."""
+        return traits_of(action).is_done(action, ProbeInputs(self._observers, outcomes, facts))
 
-    def _issue(self, index: int, action: Issue) -> None:
-        assert self.hands.issuer is not None
-        contents = self.hands.issuer.issue(action.request)
-        self.recorder.learned(index, {file.path: digest_of(contents[file.path]) for file in action.files})
-        files, made = self.hands.files, list[str]()
-        try:
-            for file in action.files:
-                made += [file.path] if files.read(file.path) is None else []
-                files.write(file.path, contents[file.path], new_mode=file.mode, folder_mode=action.folder_mode)
-        except GarboardError:
-            # A key without its certificate is of no use, and would be in the way of the next attempt.
-            for path in made:
-                files.remove(path)
-            raise
+    @property
+    def _observers(self) -> Observers:
+        assert self.observers is not None, "a plan with preconditions, or one that was begun, needs observers"
+        return self.observers
 
-    def _delete(self, phase: str, action: DeleteObject) -> None:
-        assert self.hands.objects is not None
-        try:
-            self.hands.objects.delete(action)
-        except GarboardError as error:
-            if action.is_needed or error.error_class not in _WITHOUT_RIGHTS:
-                raise
-            todo = f"kubectl delete {action.kind.lower()} {action.name}"
-            self.report(f"[{phase}] warning: this node may not delete {action.kind} {action.name}; please do: {todo}")
 
-    def _control(self, phase: str, action: ControlService) -> None:
-        if action.unless and self.hands.files.read(action.unless) is not None:
-            return
-        services = self.hands.services
-        assert services is not None
-        do = {"start": services.start, "stop": services.stop, "restart": services.restart}[action.verb]
-        try:
-            do(action.service)
-        except GarboardError as error:
-            if action.is_needed:
-                raise
-            self.report(f"[{phase}] warning: cannot {action.verb} the service {action.service}: {error.message}")
+def refuse_units(plan: Plan) -> None:
+    """Refuse units of a new run that could not go back: with actions that make something anew, or in several parts."""
+    foreign = [step_title(step) for step in plan.steps if step.unit and not traits_of(step.action).fits_units]
+    runs = [unit for unit, _ in groupby(step.unit for step in plan.steps) if unit]
+    parts = sorted({unit for unit in runs if runs.count(unit) > 1})
+    if foreign or parts:
+        told = "; ".join([*foreign, *(f"the unit {unit} is in several parts" for unit in parts)])
+        raise PlanRefused(f"a unit of this plan could not go back: {told}", hint="nothing was changed")
+
+
+def _order(plan: Plan, progress: Progress) -> tuple[list[int], list[int]]:
+    """Return the steps in the order in which they are taken, and those that are taken later than they stand.
+
+    A unit that was cut short is ended first: what has lapsed before it, such as a Lease, may need the very server that
+    the unit has taken away. It is repeated when the unit has ended.
+    """
+    steps = plan.steps
+    first = next((index for index in range(len(steps)) if index not in progress.finished), len(steps))
+    unit = steps[first].unit if first < len(steps) else ""
+    start = end = first
+    while unit and start and steps[start - 1].unit == unit:
+        start -= 1
+    while unit and end < len(steps) and steps[end].unit == unit:
+        end += 1
+    is_cut_short = any(index in progress.begun for index in range(start, end))
+    late = [index for index in range(start) if has_lapsed(index, plan, progress)] if is_cut_short else []
+    before = [index for index in range(start) if index not in late]
+    return [*before, *range(start, end), *late, *range(end, len(steps))], late
 
 
 def has_lapsed(index: int, plan: Plan, progress: Progress) -> bool:
-    """Say whether a finished step may have come to nothing since: it is then repeated, which is harmless.
+    """Say whether the effect of a finished step may have been lost since, as that of a Lease: then it is repeated.
 
-    A turn is held by a process that has gone, until it was passed on; and a learner may be removed by whoever comes
-    next, until it votes.
+    If no step is left, nothing needs the effect any more.
     """
     action = plan.steps[index].action
-    later = [number for number in range(index + 1, len(plan.steps)) if number in progress.finished]
-    match action:
-        case TakeTurn():
-            ends = (plan.steps[number].action for number in later)
-            return not any(isinstance(each, EndTurn) and each.name == action.name for each in ends)
-        case AddMember():
-            ends = (plan.steps[number].action for number in later)
-            return not any(isinstance(each, PromoteMember) and each.peer_url == action.peer_url for each in ends)
-        case _:
-            return False
-
-
-def _with_outcomes(action: WriteFile, outcomes: Mapping[str, str]) -> bytes:
-    content = action.content
-    for each in action.outcomes:
-        content = content.replace(each.placeholder.encode(), outcomes[each.name].encode())
-    return content
-
-
-def _replaced(content: Json, placeholder: str, text: str) -> Json:
-    if isinstance(content, dict):
-        return {key: _replaced(value, placeholder, text) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_replaced(value, placeholder, text) for value in content]
-    return content.replace(placeholder, text) if isinstance(content, str) else content
+    is_over = traits_of(action).lapses_until
+    if is_over is None or len(progress.finished) == len(plan.steps):
+        return False
+    later = (plan.steps[number].action for number in range(index + 1, len(plan.steps)) if number in progress.finished)
+    return not any(is_over(action, each) for each in later)

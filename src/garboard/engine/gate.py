@@ -1,28 +1,18 @@
-"""Waiting for gates: looked at again and again until open or too late, and then the evidence is gathered."""
+"""Gates: conditions with a deadline, each with its probe and with the evidence that explains why it stays closed.
 
-import time
+The engine prints and journals a gate; the interpreter that waits passes it a view of the node to read.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from garboard.engine.action import Gate
+from garboard.documents import Json
 from garboard.errors import GarboardError
+from garboard.retry import Pauses
 from garboard.values import dataclass
 
-# The first looks come quickly, for most gates open within moments; later ones leave the machine its time.
-FIRST_INTERVAL_S, LONGEST_INTERVAL_S, _GROWTH = 0.02, 0.15, 1.1
-
-Look: TypeAlias = Callable[[], str | None]  # None if the gate is open, else what is seen instead, in words
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Time as waiting sees it; tests bring their own."""
-
-    now_s: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-
-
-CLOCK = Clock()
+Probe: TypeAlias = Callable[[], str | None]  # None if the gate is open, else what was found instead, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,43 +23,47 @@ class Evidence:
     next_command: str = ""
 
 
+class Gate(ABC):
+    """A condition to wait for, as a value without secrets."""
+
+    __slots__ = ()
+    timeout_s: float
+    # The first probes come quickly, for most gates open within moments; later ones leave the machine its time.
+    pauses: ClassVar[Pauses] = Pauses(first_s=0.02, longest_s=0.15, growth=1.1)
+    # It guards the beginning of what follows: a run that is resumed later does not look at it again.
+    is_for_beginning: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What is waited for, in words: it ends the sentence "wait for …"."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Json]:
+        """Say what will be probed."""
+
+    @abstractmethod
+    def probe(self, view: Any, /) -> Probe:
+        """Return the probe that is repeated until the gate is open; what it needs first is found here, and may fail."""
+
+    @abstractmethod
+    def evidence(self, view: Any, /) -> Evidence:
+        """Find out why the gate is still closed."""
+
+    def failure(self, found: str, evidence: Evidence) -> GarboardError:
+        """Return the error for a gate that did not open in time; `found` is what the last probe found instead."""
+        return GateFailed(self, found, evidence)
+
+
 class GateFailed(GarboardError):
     """A gate did not open in time. Its message carries the evidence, one fact in a line."""
 
     default_class = "gate-timeout"
 
-    def __init__(self, gate: Gate, seen: str, evidence: Evidence) -> None:
+    def __init__(self, gate: Gate, found: str, evidence: Evidence) -> None:
         lines = "".join(f"\n  {line}" for text in evidence.lines for line in text.splitlines())
         super().__init__(
-            f"waited {gate.timeout_s:.0f} s in vain for {gate.name}: {seen}{lines}",
+            f"waited {gate.timeout_s:.0f} s in vain for {gate.name}: {found}{lines}",
             hint=evidence.next_command or None,
         )
         self.evidence = evidence
-
-
-def wait_until_open(look: Look, *, timeout_s: float, clock: Clock = CLOCK) -> str | None:
-    """Look until the gate is open; return None then, or what was seen last if time ran out. One look is always had."""
-    give_up_at = clock.now_s() + timeout_s
-    interval_s = FIRST_INTERVAL_S
-    while True:
-        seen = look()
-        left_s = give_up_at - clock.now_s()
-        if seen is None or left_s <= 0:
-            return seen
-        clock.sleep(min(interval_s, left_s))
-        interval_s = min(interval_s * _GROWTH, LONGEST_INTERVAL_S)
-
-
-@dataclass(frozen=True, slots=True)
-class GateWatcher:
-    """Waits for gates. `look_at` prepares how one is looked at, `gather` finds out why it stays closed."""
-
-    look_at: Callable[[Gate], Look]
-    gather: Callable[[Gate], Evidence]
-    clock: Clock = CLOCK
-
-    def wait(self, gate: Gate) -> None:
-        """Return once the gate is open; raise with the evidence if it is not in time."""
-        seen = wait_until_open(self.look_at(gate), timeout_s=gate.timeout_s, clock=self.clock)
-        if seen is not None:
-            raise GateFailed(gate, seen, self.gather(gate))

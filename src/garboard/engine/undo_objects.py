@@ -1,48 +1,46 @@
-"""Objects of the API server as they were before a run, with nobody else's changes lost."""
+"""Objects of the cluster as they were before a run: deleted, put back, or patched by the inverse of what was done."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from garboard.documents import Json
-from garboard.engine.action import (
-    Action,
-    ControlService,
-    DeleteObject,
-    ObjectAction,
-    PatchObject,
-    PutObject,
-)
-from garboard.engine.before import Before, Eyes, ObjectBefore
+from garboard.engine.action import Action, ControlService, DeleteObject, ObjectAction, PatchObject, PutObject
+from garboard.engine.pre_image import ObjectPreImage, PreImage
+from garboard.engine.undo_running import leads_through_this_node, with_former_pods
 
 # What the API server writes into an object, and refuses or ignores when it is sent back.
 _SERVER_METADATA = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
 
-def restore_objects(
-    done: Iterable[tuple[Action, Before]], eyes: Eyes, kept: Callable[[str], bytes]
-) -> Iterator[Action]:
-    """Yield what takes objects back to how the first step about each found it, the last object first."""
+def restore_objects(done: Iterable[tuple[Action, PreImage]], kept: Callable[[str], bytes]) -> Iterator[Action]:
+    """Yield what restores each object to its pre-image in the first step about it, the last object first."""
     found: dict[tuple[str, str, str], Action] = {}
-    for action, before in done:
-        if isinstance(action, ControlService) and action.registers:
+    steps = list(done)
+    former = with_former_pods(steps)
+    for action, before in steps:
+        if isinstance(action, ControlService) and action.registers and action.service not in former:
             key = ("Node", "", action.registers)
             # A worker knows nobody in the cluster but its kubelet, and that may not delete its own Node.
-            node = DeleteObject(api_version="v1", kind="Node", name=action.registers, is_needed=False)
+            node = DeleteObject(
+                api_version="v1", kind="Node", name=action.registers, is_needed=False,
+                may_be_left=leads_through_this_node(steps),
+            )  # fmt: skip
             found.setdefault(key, node)
         if isinstance(action, PutObject | PatchObject | DeleteObject):
-            for former in before.objects:
-                key = (former.kind, former.namespace, former.name)
+            for each in before.objects:
+                key = (each.kind, each.namespace, each.name)
                 if key not in found:
-                    found[key] = _way_back(action, former, eyes, kept)
+                    found[key] = _way_back(action, each, kept)
     yield from reversed(found.values())
 
 
-def _way_back(action: ObjectAction, former: ObjectBefore, eyes: Eyes, kept: Callable[[str], bytes]) -> Action:
+def _way_back(action: ObjectAction, former: ObjectPreImage, kept: Callable[[str], bytes]) -> Action:
     content: Json = json.loads(kept(former.sha256)) if former.sha256 else None
     if isinstance(action, PutObject) and action.keeps_other_data:
-        return _without_keys(action, content, eyes)
+        return _without_keys(action, content)
     if not isinstance(content, dict):
-        return _deletion(former)
+        return replace(_deletion(former), unless=action.serves if isinstance(action, PutObject) else ())
     if isinstance(action, PatchObject):
         return _patch(former, inverse_patch(action.content, content))
     return PutObject(
@@ -55,15 +53,16 @@ def _way_back(action: ObjectAction, former: ObjectBefore, eyes: Eyes, kept: Call
     )
 
 
-def _without_keys(action: PutObject, content: Json, eyes: Eyes) -> Action:
-    """Return what takes the action's own keys back, or the object if nobody else has put anything there."""
-    former = ObjectBefore(action.api_version, action.kind, action.namespace, action.name)
-    keys = _data(action.content)
-    current = eyes.objects.find(action.kind, action.namespace, action.name) if eyes.objects else None
-    if content is None and not set(_data(current)) - set(keys):
-        return _deletion(former)
-    values: dict[str, Json] = {key: _data(content).get(key) for key in keys}
-    return _patch(former, {"data": values})
+def _without_keys(action: PutObject, content: Json) -> Action:
+    """Return what removes or restores the action's own keys, and deletes the object if the run made it for them alone.
+
+    Which keys others use by then, and whether any are left, is looked at when the patch is made: nodes may join until
+    then.
+    """
+    values: dict[str, Json] = {key: _data(content).get(key) for key in _data(action.content)}
+    former = ObjectPreImage(action.api_version, action.kind, action.namespace, action.name)
+    patch = _patch(former, {"data": values})
+    return replace(patch, shared_keys=action.shared_keys, deletes_empty=content is None)
 
 
 def _data(content: Json) -> dict[str, Json]:
@@ -71,11 +70,11 @@ def _data(content: Json) -> dict[str, Json]:
     return found if isinstance(found, dict) else {}
 
 
-def _deletion(former: ObjectBefore) -> DeleteObject:
+def _deletion(former: ObjectPreImage) -> DeleteObject:
     return DeleteObject(api_version=former.api_version, kind=former.kind, name=former.name, namespace=former.namespace)
 
 
-def _patch(former: ObjectBefore, content: Json) -> PatchObject:
+def _patch(former: ObjectPreImage, content: Json) -> PatchObject:
     return PatchObject(
         api_version=former.api_version,
         kind=former.kind,

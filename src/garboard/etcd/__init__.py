@@ -1,30 +1,35 @@
-"""etcd, over the JSON form of its API: who its members are, how they fare, and changing them without losing quorum.
+"""etcd, over gRPC: its members, their health, and changing them without losing quorum.
 
-`EtcdMembers` satisfies the executor's Protocol `Members`. When a member joins or leaves is decided by phases; where
-etcd is comes from the annotations of its Pods, or from whoever knows better.
+The members can also be read from the database of one of them, for when nobody answers.
+When a member joins or leaves, and which endpoints etcd has, is decided by the callers.
 """
 
+from garboard.etcd.bolt import DATABASE, stored_members
 from garboard.etcd.client import EtcdAccess, EtcdClient
-from garboard.etcd.endpoints import PodReader, endpoints_of_pods, find_endpoints
-from garboard.etcd.errors import EtcdRefused, EtcdUnreachable, MembershipRefused
-from garboard.etcd.health import Health, await_quorum, look_at
+from garboard.etcd.errors import DatabaseUnreadable, EtcdRefused, EtcdUnreachable, MembershipRefused
+from garboard.etcd.health import CaughtUp, Health, await_quorum, check_health
+from garboard.etcd.maintenance import Leadership, save_snapshot
 from garboard.etcd.members import EtcdMembers
-from garboard.etcd.values import Member, MemberStatus, initial_cluster
+from garboard.etcd.values import AddedMember, Member, MemberStatus, initial_cluster
 
 __all__ = [
+    "DATABASE",
+    "AddedMember",
+    "CaughtUp",
+    "DatabaseUnreadable",
     "EtcdAccess",
     "EtcdClient",
     "EtcdMembers",
     "EtcdRefused",
     "EtcdUnreachable",
     "Health",
+    "Leadership",
     "Member",
     "MemberStatus",
     "MembershipRefused",
-    "PodReader",
     "await_quorum",
-    "endpoints_of_pods",
-    "find_endpoints",
+    "check_health",
     "initial_cluster",
-    "look_at",
+    "save_snapshot",
+    "stored_members",
 ]

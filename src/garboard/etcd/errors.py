@@ -1,12 +1,13 @@
-"""What etcd says no to, what we refuse for its sake, and an etcd that says nothing."""
+"""What etcd refuses, changes of members that we refuse, and an etcd that does not answer."""
 
-import socket
 import ssl
 from collections.abc import Sequence
 
 from garboard.errors import ClusterUnreachable, GarboardError
+from garboard.net.connect import ProxyFailed
+from garboard.rpc import PeerUnreachable, RpcFailed, StatusCode
 
-# Parts of etcd's messages: its JSON form has no finer codes, and these texts have been the same for years.
+# Parts of etcd's messages: its codes are not as fine, and these texts have been the same for years.
 NOT_IN_SYNC = "in sync with leader"
 FROM_A_LEARNER = "not supported for learner"
 IS_NO_LEARNER = "can only promote a learner"
@@ -37,28 +38,39 @@ class EtcdUnreachable(ClusterUnreachable):
 
 
 class MembershipRefused(GarboardError):
-    """A change of members that would do harm; nothing has been changed."""
+    """A harmful change of members, such as one that loses quorum, was refused; nothing has been changed."""
 
     default_class = "membership"
 
 
-# The first that fits is taken: error type, what happened.
-_CASES: tuple[tuple[type[OSError], str], ...] = (
-    (ssl.SSLCertVerificationError, "its certificate is not trusted"),
-    (ssl.SSLError, "it ended the TLS handshake"),
-    (socket.gaierror, "its name does not resolve"),
-    (ConnectionRefusedError, "connection refused"),
-    (TimeoutError, "no answer in time"),
-    (ConnectionError, "the connection broke"),
-)
+class DatabaseUnreadable(GarboardError):
+    """The database of a member cannot be read: it is damaged, or not what etcd writes."""
+
+    default_class = "etcd-data"
 
 
-def why(error: Exception) -> str:
-    """Say in a few words why an endpoint gave no answer."""
-    for kind, text in _CASES:
-        if isinstance(error, kind):
-            return f"{text} ({error.verify_message})" if isinstance(error, ssl.SSLCertVerificationError) else text
-    return str(error) or type(error).__name__
+# What happened, by the class of the error of our rpc.
+_CASES = {
+    "untrusted": "its certificate is not trusted",
+    "tls-failed": "it ended the TLS handshake",
+    "unknown-host": "its name does not resolve",
+    "refused": "connection refused",
+    "timed-out": "no answer in time",
+    "connection-lost": "the connection broke",
+    "not-http2": "it does not speak HTTP/2",
+}
+
+
+def why(error: PeerUnreachable | RpcFailed) -> str:
+    """Say in a few words why an endpoint gave no answer, or what it answered."""
+    if isinstance(error, RpcFailed):
+        is_silent = error.code is StatusCode.DEADLINE_EXCEEDED and isinstance(error.__cause__, TimeoutError)
+        return "no answer in time" if is_silent else error.status.message or error.code.name
+    text = _CASES.get(error.error_class, error.message)
+    cause = error.__cause__
+    if isinstance(cause, ProxyFailed):
+        return str(cause)
+    return f"{text} ({cause.verify_message})" if isinstance(cause, ssl.SSLCertVerificationError) else text
 
 
 def unreachable(what: str, failures: Sequence[tuple[str, str]]) -> EtcdUnreachable:

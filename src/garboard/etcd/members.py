@@ -1,21 +1,20 @@
-"""Changing who is a member of etcd: adding a learner, giving it a vote, taking a member away."""
+"""Changing the members of etcd: adding and promoting a learner, removing a member, and refusing harmful changes."""
 
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from garboard.engine import AddMember, PromoteMember, RemoveMember
+from garboard.errors import GarboardError
 from garboard.etcd.client import EtcdClient
 from garboard.etcd.errors import IS_NO_LEARNER, NOT_IN_SYNC, EtcdRefused, EtcdUnreachable, MembershipRefused
-from garboard.etcd.health import look_at
-from garboard.etcd.progress import Progress
-from garboard.etcd.values import Member, initial_cluster
+from garboard.etcd.health import LearnerProgress, check_health
+from garboard.etcd.values import AddedMember, Member, initial_cluster
+from garboard.retry import CLOCK, Clock, Pauses, retry, wait_until
 
 # How long a change is tried while etcd has no leader or cannot be reached: what kubeadm gives the calls of one.
 CHANGE_WITHIN_S = 120.0
-_INTERVAL_S = 0.5
+_PAUSES = Pauses.every(0.5)
 # What etcd refuses now and may allow once members have come up, another join has ended or we have looked again.
 _PASSING = ("unhealthy cluster", "not enough started", "too many learner", "already exist", "not found")
 
@@ -26,57 +25,78 @@ def _silent(_line: str, /) -> None:
     return
 
 
+def _nothing() -> None:
+    return
+
+
 def _nobody() -> tuple[str, ...]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class EtcdMembers:
-    """Changes members through `client`.
+    """Changes members through `client`, which knows them by id; a node knows its own member by the peer URL.
 
-    `has_data` says whether this machine holds what a member has stored, if that is known; `abandoned` are the peer URLs
-    that nodes wanted to join with whose turn ended because they died.
+    `has_data` says whether this machine has the data of a member, if that is known; `abandoned` returns the peer URLs
+    of nodes that died while they joined, and `forget_abandoned` is called once none of them has a learner any more.
+    `confirm` is called before every change, and raises if another node may be changing the members by now.
     """
 
     client: EtcdClient
     report: Callable[[str], None] = _silent
     has_data: Callable[[], bool] | None = None
     abandoned: Callable[[], tuple[str, ...]] = _nobody
+    forget_abandoned: Callable[[], None] = _nothing
+    confirm: Callable[[], None] = _nothing
     change_within_s: float = CHANGE_WITHIN_S
-    now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
+    clock: Clock = CLOCK
 
-    def add(self, action: AddMember) -> str:
-        """Add a learner, or find the one that was added; return what `--initial-cluster` has to say."""
-        return self._retried(lambda: self._add(action))
+    def add(self, name: str, peer_url: str) -> AddedMember:
+        """Add a learner, or find the one that was added."""
+        return self._retried(lambda: self._add(name, peer_url))
 
-    def _add(self, action: AddMember) -> str:
-        members = self._without_abandoned(self.client.sync(), action.peer_url)
-        _refuse_twin(members, action)
-        found = with_peer(members, action.peer_url)
-        if found and self._is_lost(found, action.name):
-            self.client.remove(found)
-            self.report(f"[etcd] removed the learner {found}: it had started on a machine that is no more")
+    def _add(self, name: str, peer_url: str) -> AddedMember:
+        members = self._without_abandoned(self.client.sync(), peer_url)
+        _refuse_twin(members, name, peer_url)
+        found = with_peer(members, peer_url)
+        if found and self._is_lost(found, name):
+            self._remove_learner(found, "it had started on a machine that is no more")
             found = None
         if found is None:
-            self._refuse_old_data(action)
-            found, members = self.client.add_learner(action.peer_url)
+            self._refuse_old_data(peer_url)
+            found, members = self._at_each(self.client, lambda member: member.add_learner(peer_url))
         else:
             self.report(f"[etcd] the member {found} is there already")
-        named = (replace(each, name=action.name) if each.id == found.id else each for each in members)
-        return initial_cluster(named)
+        named = (replace(each, name=name) if each.id == found.id else each for each in members)
+        return AddedMember(found, initial_cluster(named))
 
     def _without_abandoned(self, members: tuple[Member, ...], own: str) -> tuple[Member, ...]:
-        """Remove learners that nobody will promote: etcd takes only one at a time, and a voter is never among them."""
+        """Remove learners of dead joins: etcd accepts one learner at a time. A voting member is never removed."""
         left = set(self.abandoned()) - {own}
         orphans = [each for each in members if each.is_learner and left.intersection(each.peer_urls)]
         for orphan in orphans:
-            self.client.remove(orphan)
-            self.report(f"[etcd] removed the learner {orphan}: the join that added it died")
+            self._remove_learner(orphan, "the join that added it died")
+        self.forget_abandoned()
         return self.client.members() if orphans else members
 
+    def _remove_learner(self, learner: Member, why: str) -> None:
+        """Remove a learner if it still is one: etcd would remove a member that votes by now just as well.
+
+        A node promotes its learner only if it has renewed its Lease a moment before. So once the Lease is ours, nobody
+        else promotes one between the look and the removal.
+        """
+        self.confirm()
+        self._refuse_promoted(learner)
+        self._at_each(self.client, lambda member: member.remove(learner.id, shown=str(learner)))
+        self.report(f"[etcd] removed the learner {learner}: {why}")
+
+    def _refuse_promoted(self, learner: Member) -> None:
+        """Raise if the learner has become a voting member, so that the change begins anew with what is so now."""
+        if any(each.id == learner.id and not each.is_learner for each in self.client.members()):
+            raise EtcdUnreachable(f"the learner {learner} has got a vote in between", hint="run the command again")
+
     def _is_lost(self, found: Member, name: str) -> bool:
-        """Say whether a member of our peer URL can never come back, and may go; a voter is not ours to take away."""
+        """Say whether the member with our peer URL has lost its data and may be removed; a voting member never may."""
         is_here = self.has_data is None or self.has_data()
         if not found.has_started or (found.name == name and is_here):
             return False
@@ -88,36 +108,34 @@ class EtcdMembers:
             hint=_gone_for_good(found),
         )
 
-    def _refuse_old_data(self, action: AddMember) -> None:
-        """Refuse to add a member whose etcd could not start: it would read that it was removed, and end."""
+    def _refuse_old_data(self, peer_url: str) -> None:
+        """Refuse to add a member on old data: its etcd would read there that it was removed, and exit."""
         if self.has_data is not None and self.has_data():
             raise MembershipRefused(
-                f"this machine holds data of a member that etcd does not have any more ({action.peer_url})",
+                f"this machine holds data of a member that etcd does not have any more ({peer_url})",
                 hint="it was removed after its join had stopped: garboard undo, then join again",
             )
 
-    def promote(self, action: PromoteMember) -> None:
-        """Wait until the learner has caught up, and give it its vote; one that votes already is left alone."""
-        give_up_at = self.now() + action.timeout_s
-        progress = Progress(self.client, self.report)
-        said = ""
-        while True:
-            try:
-                said = self._try_to_promote(action.peer_url, progress)
-            except EtcdUnreachable as error:
-                said = error.message
-            if not said:
-                return
-            if self.now() >= give_up_at:
-                raise MembershipRefused(
-                    f"the learner {action.peer_url} has no vote after {action.timeout_s:.0f} s: {said}",
-                    hint="crictl logs $(crictl ps -aq --name etcd | head -1); it stays a learner: run again, or undo",
-                    error_class="learner",
-                )
-            self.sleep(_INTERVAL_S)
+    def promote(self, peer_url: str, timeout_s: float) -> None:
+        """Wait until the learner has caught up, and promote it; a voting member is left alone."""
+        progress = LearnerProgress(self.client, self.report, self.clock)
 
-    def _try_to_promote(self, peer_url: str, progress: Progress) -> str:
-        """Give the learner its vote; say why not if that has to wait."""
+        def probe() -> str | None:
+            try:
+                return self._try_to_promote(peer_url, progress)
+            except EtcdUnreachable as error:
+                return error.message
+
+        problem = wait_until(probe, timeout_s=timeout_s, pauses=_PAUSES, clock=self.clock)
+        if problem is not None:
+            raise MembershipRefused(
+                f"the learner {peer_url} has no vote after {timeout_s:.0f} s: {problem}",
+                hint="crictl logs $(crictl ps -aq --name etcd | head -1); it stays a learner: run again, or undo",
+                error_class="learner",
+            )
+
+    def _try_to_promote(self, peer_url: str, progress: LearnerProgress) -> str | None:
+        """Promote the learner; return why not if that has to wait."""
         members = self.client.sync()
         learner = with_peer(members, peer_url)
         if learner is None:
@@ -126,39 +144,59 @@ class EtcdMembers:
                 hint="somebody removed it; begin again: the join adds it anew",
             )
         if not learner.is_learner:
-            return ""
+            return None
         if not learner.has_started:
             return "its etcd has not started"
         progress.look(learner, members)
         try:
-            self.client.promote(learner)
+            self._at_each(self.client, lambda member: member.promote(learner.id, shown=str(learner)))
         except EtcdRefused as error:
             if NOT_IN_SYNC not in error.said and IS_NO_LEARNER not in error.said:
                 raise
-            return progress.told or error.said
-        return ""
+            return progress.summary or error.said
+        return None
 
-    def remove(self, action: RemoveMember) -> None:
-        """Remove a member and make sure that it has gone; refuse if the others could decide nothing then."""
-        self._retried(lambda: self._remove(action.peer_url))
-        self.report(f"[etcd] no member has the peer URL {action.peer_url} any more")
+    def _at_each(self, client: EtcdClient, change: Callable[[EtcdClient], ResultT]) -> ResultT:
+        """Ask one member after the other for a change, each at most a moment after the Lease was renewed."""
+        failure: EtcdUnreachable | None = None
+        for endpoint in client.by_preference:
+            self.confirm()
+            try:
+                return change(client.at(endpoint))
+            except EtcdUnreachable as error:
+                failure = error
+        raise failure or EtcdUnreachable("no member of etcd is known that could be asked")
 
-    def _remove(self, peer_url: str) -> None:
+    def remove(self, peer_url: str, member_id: str = "") -> None:
+        """Remove a member and verify that it is gone; refuse if the others would have no quorum.
+
+        With an id, another member with the peer URL stays: its node has been set up anew since.
+        """
+        self._retried(lambda: self._remove(peer_url, member_id))
+        gone = f"the id {member_id}" if member_id else f"the peer URL {peer_url}"
+        self.report(f"[etcd] no member has {gone} any more")
+
+    def _remove(self, peer_url: str, member_id: str) -> None:
         members = self.client.sync()
-        found = with_peer(members, peer_url)
+        found = _chosen(members, peer_url, member_id)
         if found is None:
+            if another := with_peer(members, peer_url):
+                self.report(f"[etcd] the member {another} came later, with the same peer URL: it stays")
             return
         self._refuse_loss(members, found)
         others = self._client_of_others(members, found)
+        if found.is_learner:
+            self.confirm()
+            self._refuse_promoted(found)
         with suppress(EtcdUnreachable):  # the connection may end with the leader that goes; looking again decides
-            others.remove(found)
-        if with_peer(others.members(), peer_url):
+            self._at_each(others, lambda member: member.remove(found.id, shown=str(found)))
+        if any(each.id == found.id for each in others.members()):
             raise EtcdUnreachable(f"etcd still lists the member {found}", hint="run the command again")
 
     def _refuse_loss(self, members: Iterable[Member], leaving: Member) -> None:
         if leaving.is_learner:
             return
-        health = look_at(self.client, members)
+        health = check_health(self.client, members)
         if health.voters == (leaving,):
             raise MembershipRefused(
                 f"{leaving} is the only voting member of etcd: without it the cluster has no data",
@@ -167,7 +205,7 @@ class EtcdMembers:
             )
         if not health.has_quorum_without(leaving):
             raise MembershipRefused(
-                f"without {leaving} etcd would have no majority: {health.told()}",
+                f"without {leaving} etcd would have no majority: {health.unhealthy()}",
                 hint="bring those members back, or remove one that is gone for good, then run the command again",
                 error_class="quorum",
             )
@@ -177,33 +215,48 @@ class EtcdMembers:
         return self.client.at(*urls)
 
     def _retried(self, change: Callable[[], ResultT]) -> ResultT:
-        """Try a change until etcd can be reached and allows it; each try looks at the members anew."""
-        give_up_at = self.now() + self.change_within_s
-        told = ""
-        while True:
-            try:
-                return change()
-            except (EtcdUnreachable, EtcdRefused) as error:
-                is_final = isinstance(error, EtcdRefused) and not any(part in error.said for part in _PASSING)
-                if is_final or self.now() >= give_up_at:
-                    raise
-                if error.message != told:
-                    told = error.message
-                    self.report(f"[etcd] trying for up to {self.change_within_s:.0f} s: {told}")
-            self.sleep(_INTERVAL_S)
+        """Retry a change until etcd can be reached and allows it; each attempt lists the members anew."""
+        reported = ""
+
+        def report(error: GarboardError, _left_s: float) -> None:
+            nonlocal reported
+            if error.message != reported:
+                reported = error.message
+                self.report(f"[etcd] trying for up to {self.change_within_s:.0f} s: {reported}")
+
+        return retry(
+            change,
+            timeout_s=self.change_within_s,
+            pauses=_PAUSES,
+            is_passing=_is_passing,
+            on_failure=report,
+            clock=self.clock,
+        )
+
+
+def _is_passing(error: GarboardError) -> bool:
+    if isinstance(error, EtcdRefused):
+        return any(part in error.said for part in _PASSING)
+    return isinstance(error, EtcdUnreachable)
 
 
 def with_peer(members: Iterable[Member], peer_url: str) -> Member | None:
-    """Return the member of that peer URL, if there is one."""
+    """Return the member with that peer URL, if there is one."""
     return next((each for each in members if peer_url in each.peer_urls), None)
 
 
-def _refuse_twin(members: Iterable[Member], action: AddMember) -> None:
-    """Refuse a second member of one name: `--initial-cluster` would take the two for one with two addresses."""
-    twin = next((each for each in members if each.name == action.name and action.peer_url not in each.peer_urls), None)
+def _chosen(members: Iterable[Member], peer_url: str, member_id: str) -> Member | None:
+    if not member_id:
+        return with_peer(members, peer_url)
+    return next((each for each in members if each.hex_id == member_id), None)
+
+
+def _refuse_twin(members: Iterable[Member], name: str, peer_url: str) -> None:
+    """Refuse a second member of the same name: in `--initial-cluster` they would be one member with two addresses."""
+    twin = next((each for each in members if each.name == name and peer_url not in each.peer_urls), None)
     if twin:
         raise MembershipRefused(
-            f"etcd has a member {twin} already, and {action.name} would join with {action.peer_url}",
+            f"etcd has a member {twin} already, and {name} would join with {peer_url}",
             hint=_gone_for_good(twin),
         )
 

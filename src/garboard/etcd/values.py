@@ -1,4 +1,4 @@
-"""What etcd says of its members, as values; 64-bit numbers come as decimal text, and what is zero is left out."""
+"""Members of etcd and their status as values."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,14 +11,15 @@ from garboard.documents import Json
 class Member:
     """A member as the cluster knows it; it has a name and client URLs once it has started."""
 
-    id: int
-    name: str
-    peer_urls: tuple[str, ...]
+    id: int = 0
+    name: str = ""
+    peer_urls: tuple[str, ...] = ()
     client_urls: tuple[str, ...] = ()
     is_learner: bool = False
 
     @classmethod
     def read(cls, document: Json) -> Self:
+        """Return a member from its JSON, in which zeros are left out."""
         fields = document if isinstance(document, dict) else {}
         return cls(
             id=_number(fields.get("ID")),
@@ -42,8 +43,16 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class AddedMember:
+    """A member that was added, and all members in the form of `--initial-cluster`."""
+
+    member: Member
+    initial_cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class MemberStatus:
-    """What one member says of itself; `errors` are its own alarms, such as a full disk or no leader."""
+    """The status that one member reports; `errors` are its own alarms, such as a full disk or no leader."""
 
     member_id: int
     version: str
@@ -54,23 +63,9 @@ class MemberStatus:
     is_learner: bool
     errors: tuple[str, ...]
 
-    @classmethod
-    def read(cls, document: dict[str, Json]) -> Self:
-        header = document.get("header")
-        return cls(
-            member_id=_number(header.get("member_id") if isinstance(header, dict) else None),
-            version=str(document.get("version") or ""),
-            leader=_number(document.get("leader")),
-            raft_index=_number(document.get("raftIndex")),
-            applied_index=_number(document.get("raftAppliedIndex")),
-            db_bytes=_number(document.get("dbSize")),
-            is_learner=document.get("isLearner") is True,
-            errors=_texts(document.get("errors")),
-        )
-
 
 def initial_cluster(members: Iterable[Member]) -> str:
-    """Return what `--initial-cluster` has to say; a member without a name goes by its id, as with kubeadm."""
+    """Return the value of `--initial-cluster`; a member without a name goes by its id, as with kubeadm."""
     return ",".join(f"{member.name or member.hex_id}={url}" for member in members for url in member.peer_urls)
 
 

@@ -1,10 +1,11 @@
-"""The machine: files, processes, services, clock; the one home of `open()` and `subprocess`.
+"""The machine: files, processes, services, clock; the only package that opens files and starts programs.
 
 What to do with the machine is decided elsewhere; this package carries it out and translates its errors.
 """
 
-from garboard.host.files import is_folder, list_tree, make_folder, read_file, write_file
-from garboard.host.folder import HostFolder
+from garboard.host.files import HostFolder, make_folder, read_file, write_file
+from garboard.host.folders import list_tree
 from garboard.host.machine import Machine
+from garboard.host.root import is_folder
 
 __all__ = ["HostFolder", "Machine", "is_folder", "list_tree", "make_folder", "read_file", "write_file"]

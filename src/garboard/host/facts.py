@@ -1,15 +1,16 @@
-"""What this machine says of itself: its name, its addresses, the container runtimes that listen."""
+"""Facts of this machine: its name, its addresses, the container runtimes that listen."""
 
 import os
 import socket
 import string
 import struct
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, ip_interface
 from itertools import islice
 from pathlib import Path
 
-from garboard.host.root import at
+from garboard.errors import GarboardError
+from garboard.host.root import at, changed_root, exists, open_path, opened
 from garboard.model.node import KNOWN_CRI_SOCKETS
 
 _ROUTES_V4 = Path("/proc/net/route")
@@ -21,6 +22,7 @@ _RTM_GETADDR, _RTM_NEWADDR, _NLMSG_DONE, _NLM_F_REQUEST_DUMP = 22, 20, 3, 0x301
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 
 Address = IPv4Address | IPv6Address
+Interface = IPv4Interface | IPv6Interface
 
 
 class MachineFacts:
@@ -49,22 +51,43 @@ class MachineFacts:
         return tuple(filter(self.has_listener, KNOWN_CRI_SOCKETS))
 
     def has_listener(self, url: str) -> bool:
-        """Say whether somebody answers at a unix socket."""
-        return _is_listening(str(at(url.removeprefix("unix://"))))
+        """Say whether a program listens at a unix socket."""
+        path = url.removeprefix("unix://")
+        if changed_root() is None:
+            return _is_listening(path)
+        try:
+            with opened(path, os.O_PATH) as found:
+                return _is_listening(f"/proc/self/fd/{found}")
+        except (OSError, ValueError):  # links in a circle, a name with a NUL byte
+            return False
 
     def new_token(self) -> str:
         letters = "".join(islice(_random_letters(), 22))
         return f"{letters[:6]}.{letters[6:]}"
 
     def has_file(self, path: str) -> bool:
-        try:
-            return bool(path) and at(path).exists()
-        except ValueError:  # a name with a NUL byte
-            return False
+        return bool(path) and exists(path)
+
+
+def socket_address(url: str) -> str:
+    """Return the address of a unix socket on the machine whose root is in use.
+
+    Below a changed root that is the socket itself, which stays open from here on: a path could lead elsewhere by the
+    time when it is used. One that is not there gets an address at which nothing can ever listen.
+    """
+    if changed_root() is None or not url:
+        return url
+    path = url.removeprefix("unix://")
+    try:
+        return f"unix:///proc/self/fd/{open_path(path, os.O_PATH)}"
+    except (FileNotFoundError, NotADirectoryError):
+        return f"unix://{at(path)}/"
+    except OSError as error:
+        raise GarboardError(f"cannot find {url}: {error.strerror}", hint="check --cri-socket") from error
 
 
 def _random_letters() -> Iterator[str]:
-    """Yield letters of tokens, each as likely as the next: bytes beyond the last full round of letters are not used."""
+    """Yield random letters for tokens, evenly distributed: bytes above the last multiple of their count are dropped."""
     fair = 256 - 256 % len(_TOKEN_LETTERS)
     while True:
         yield from (_TOKEN_LETTERS[byte % len(_TOKEN_LETTERS)] for byte in os.urandom(32) if byte < fair)
@@ -97,13 +120,18 @@ def _global_address(addresses: list[tuple[str, Address]], interface: str, family
 
 
 def _interface_addresses() -> Iterator[tuple[str, Address]]:
+    return ((name, found.ip) for name, found in interface_networks())
+
+
+def interface_networks() -> Iterator[tuple[str, Interface]]:
+    """Yield the addresses of this machine with the networks that they are in, each by the name of its interface."""
     names = dict(socket.if_nameindex())
     for payload in _address_messages():
         index = struct.unpack_from("=I", payload, 4)[0]
         attributes = dict(_attributes(payload[8:]))
         packed = attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS)
         if packed is not None and index in names:
-            yield names[index], ip_address(packed)
+            yield names[index], ip_interface((packed, payload[1]))
 
 
 def _address_messages() -> Iterator[bytes]:
@@ -135,6 +163,6 @@ def _is_listening(path: str) -> bool:
         client.settimeout(2)
         try:
             client.connect(path)
-        except OSError:
+        except (OSError, ValueError):
             return False
     return True

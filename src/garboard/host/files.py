@@ -1,23 +1,33 @@
-"""Reading and writing files: bounded reads, and writes that are whole or not there at all."""
+"""Reading and writing files: reads are bounded, and a write replaces the whole file or changes nothing."""
 
-import contextlib
 import errno
+import hashlib
 import os
+import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from garboard.errors import BadDocument, GarboardError
-from garboard.host.root import at
+from garboard.errors import BadDocument, GarboardError, StalePlan
+from garboard.host.removal import remove_file
+from garboard.host.root import changed_root, open_path, opened, opened_parent, stat_path, through_links
+from garboard.model.go import clean_path
 
 # Nothing a person writes for a cluster comes near this; what does is a mistake (a core dump, an image, a device).
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 
 _TAIL_BYTES = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
 
+# What link(2) says where a file system has no second names for a file.
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 # A path can hold what no file system takes, such as a NUL byte; Python then has no OSError but a ValueError.
 _ERRORS = (OSError, ValueError)
+_MISSING = (FileNotFoundError, NotADirectoryError)
+# A pipe that our caller has opened for us: `<(...)` of a shell, and the name of the standard input.
+_OWN_PIPE = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
 
 
 def read_file(path: str | Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
@@ -25,12 +35,29 @@ def read_file(path: str | Path, *, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
     source = "stdin" if str(path) == "-" else str(path)
     try:
         data = _read_stdin(limit) if source == "stdin" else _read_regular(path, limit)
-    except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError
-        raise GarboardError(
-            f"cannot read {source}: {getattr(error, 'strerror', None) or error}",
-            hint="check the path and its permissions",
-            error_class="unreadable",
-        ) from error
+    except _ERRORS as error:
+        raise _unreadable(source, error) from error
+    return _bounded(data, source, limit)
+
+
+def read_if_there(path: str | Path) -> bytes | None:
+    """Return the bytes of `path`, or None where there is no such file; one that cannot be read is refused."""
+    try:
+        data = _read_regular(path, MAX_DOCUMENT_BYTES)
+    except _MISSING:
+        return None
+    except _ERRORS as error:
+        raise _unreadable(str(path), error) from error
+    return _bounded(data, str(path), MAX_DOCUMENT_BYTES)
+
+
+def _unreadable(source: str, error: OSError | ValueError) -> GarboardError:
+    return GarboardError(
+        f"cannot read {source}: {_reason(error)}", hint="check the path and its permissions", error_class="unreadable"
+    )
+
+
+def _bounded(data: bytes, source: str, limit: int) -> bytes:
     if len(data) > limit:
         raise BadDocument(
             f"{source} is larger than {limit // (1024 * 1024)} MiB, which no manifest or patch should be",
@@ -47,45 +74,86 @@ def _read_stdin(limit: int) -> bytes:
 
 
 def _read_regular(path: str | Path, limit: int) -> bytes:
-    place = at(path)
-    mode = place.stat().st_mode
+    with open_regular(path) as (descriptor, size):
+        # As much memory is reserved as is to be read. What the kernel shows as a file has no size.
+        data = bytearray(os.read(descriptor, min(size, limit) + 1 if size else _CHUNK_BYTES))
+        while data and len(data) <= limit and (more := os.read(descriptor, _CHUNK_BYTES)):
+            data += more
+        return bytes(data)
+
+
+@contextmanager
+def open_regular(path: str | Path) -> Iterator[tuple[int, int]]:
+    """Open a file for reading, and say how large it is; a pipe, a socket or a device is refused without being opened.
+
+    A pipe would make us wait for a writer, and opening is enough to make some devices act.
+    """
+    mode = stat_path(path).st_mode
+    is_own_pipe = stat.S_ISFIFO(mode) and changed_root() is None and bool(_OWN_PIPE.fullmatch(str(path)))
+    if not is_own_pipe:
+        _refuse_others(path, mode)
+    # Should it have become a pipe since, opening it does not wait.
+    with opened(path, os.O_RDONLY | (0 if is_own_pipe else os.O_NONBLOCK | os.O_NOCTTY)) as descriptor:
+        found = os.fstat(descriptor)
+        if not is_own_pipe:
+            _refuse_others(path, found.st_mode)
+        yield descriptor, found.st_size
+
+
+def _refuse_others(path: str | Path, mode: int) -> None:
+    """Refuse what is no regular file."""
+    if stat.S_ISREG(mode):
+        return
     if stat.S_ISDIR(mode):
         raise BadDocument(f"{path} is a directory, not a file", hint="name a file in it", error_class="not-a-file")
-    if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
-        raise BadDocument(f"{path} is not a regular file", hint="name a YAML or JSON file", error_class="not-a-file")
-    with place.open("rb") as handle:
-        return handle.read(limit + 1)
+    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+    raise BadDocument(
+        f"{path} is {kinds.get(stat.S_IFMT(mode), 'a device')}, not a regular file",
+        hint="name a YAML or JSON file; - reads standard input where a command takes a document",
+        error_class="not-a-file",
+    )
 
 
 def read_tail(path: str | Path, lines: int, *, limit: int = _TAIL_BYTES) -> list[str]:
     """Return the last lines of a file, however large it is; none where it cannot be read."""
     try:
-        with at(path).open("rb") as handle:
-            size = handle.seek(0, os.SEEK_END)
-            handle.seek(max(0, size - limit))
-            return handle.read(limit).decode("utf-8", "replace").splitlines()[-lines:]
-    except _ERRORS:
+        with open_regular(path) as (descriptor, size):
+            data = os.pread(descriptor, limit, max(0, size - limit))
+            return data.decode("utf-8", "replace").splitlines()[-lines:]
+    except (*_ERRORS, BadDocument):
         return []
 
 
-def read_if_there(path: str | Path) -> bytes | None:
-    """Return the bytes of `path`, or None where there is no such file; one that cannot be read is refused."""
+def read_part(path: str | Path, offset: int, count: int) -> bytes:
+    """Return `count` bytes of a file from `offset` on, or fewer where it ends; anything but a file is refused."""
     try:
-        at(path).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except _ERRORS:
-        pass  # the read below fails with the reason
-    return read_file(path)
+        with open_regular(path) as (descriptor, _):
+            return _read_at(descriptor, offset, count)
+    except _ERRORS as error:
+        raise _unreadable(str(path), error) from error
 
 
-def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> None:
-    """Put `data` at `path` in one move: a reader sees the old file or the new one, also after a power cut.
+def _read_at(descriptor: int, offset: int, count: int) -> bytes:
+    data = b""
+    while len(data) < count and (more := os.pread(descriptor, count - len(data), offset + len(data))):
+        data += more
+    return data
 
-    Without `mode` an existing file keeps its permissions and a new one gets those of the umask. The owner stays.
+
+def write_file(path: str | Path, data: bytes, *, mode: int | None = None, expected: str | None = None) -> None:
+    """Write `data` to `path` atomically: a reader sees the old file or the new one, also after a power cut.
+
+    Without `mode` an existing file keeps its permissions and a new one gets those of the umask. The owner stays. If
+    `expected` is the digest of the file that is to be replaced, or empty for none, another one is left as it is.
     """
     try:
-        _replace(at(path), data, mode)
+        # A link is followed, so that the file behind it changes and the link stays.
+        with opened_parent(through_links(path)) as (folder, name):
+            _replace(folder, name, data, mode, expected)
+    except _Moved as moved:
+        raise StalePlan(
+            f"the plan is stale: {path} {moved}", hint="find out who changed it, and put back what was there"
+        ) from moved
     except _ERRORS as error:
         raise GarboardError(
             f"cannot write {path}: {_reason(error)}",
@@ -94,57 +162,126 @@ def write_file(path: str | Path, data: bytes, *, mode: int | None = None) -> Non
         ) from error
 
 
-def _replace(target: Path, data: bytes, mode: int | None) -> None:
-    import tempfile  # brings compression with it, which those who only read need not load
+class _Moved(Exception):  # what has happened to a file, in words
+    pass
 
-    # A link is followed, so that the file behind it changes and the link stays.
-    target = target.resolve()
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+
+def _replace(folder: int, name: str, data: bytes, mode: int | None, expected: str | None) -> None:
+    found = _stat_entry(folder, name)
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(found.st_mode) else "it is no regular file")
+    temporary = f".{name}.{os.urandom(4).hex()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as handle:
-            _keep_owner(handle.fileno(), target)
-            os.fchmod(handle.fileno(), _permissions(target) if mode is None else mode)
+            _keep_owner(descriptor, found)
+            os.fchmod(descriptor, _permissions(found) if mode is None else mode)
             handle.write(data)
             handle.flush()
-            os.fsync(handle.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
-        raise
-    sync_folder(target.parent)
-
-
-def sync_folder(path: Path) -> None:
-    """Make what was renamed, made or removed in a folder last; the path is taken as it is."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
+            os.fsync(descriptor)
+        if expected == "":
+            _put_new(folder, temporary, name)
+        else:
+            _refuse_moved(folder, name, expected)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        os.close(descriptor)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+    os.fsync(folder)
 
 
-def _keep_owner(descriptor: int, target: Path) -> None:
-    """Give the new file to whom the old one belongs, as far as we may."""
-    with contextlib.suppress(FileNotFoundError, PermissionError):
-        found = target.stat()
-        if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+def _put_new(folder: int, temporary: str, name: str) -> None:
+    """Give a file a second name that nothing has yet; the kernel decides which of two programs is the first."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        raise _Moved("has been made since") from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _refuse_moved(folder, name, "")
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _refuse_moved(folder: int, name: str, expected: str | None) -> None:
+    """Refuse to replace a file that has not the digest `expected`; whatever is there, if that is None."""
+    if expected is None:
+        return
+    try:
+        with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+            found = hashlib.sha256(file.read()).hexdigest()
+    except FileNotFoundError:
+        found = ""
+    if found != expected:
+        raise _Moved("has gone since" if not found else "has changed since" if expected else "has been made since")
+
+
+@contextmanager
+def new_file(path: str, *, mode: int) -> Iterator[Callable[[bytes], object]]:
+    """Write a file piece by piece, which appears under its name when the block has ended and all is on the disk.
+
+    Until then its name has a dot before and `.partial` behind, so that what a kill leaves is found. A file that is
+    there is refused. If the block fails, nothing is left.
+    """
+    try:
+        with opened_parent(through_links(path)) as (folder, name):
+            if _stat_entry(folder, name) is not None:
+                raise GarboardError(f"{path} is there already", hint="name another file", error_class="exists")
+            with _complete(folder, name, f".{name}.partial", mode) as write:
+                yield write
+    except _ERRORS as error:
+        raise GarboardError(
+            f"cannot write {path}: {_reason(error)}",
+            hint="nothing is left of it; check the folder, its permissions and the free space",
+            error_class="unwritable",
+        ) from error
+
+
+@contextmanager
+def _complete(folder: int, name: str, partial: str, mode: int) -> Iterator[Callable[[bytes], object]]:
+    """Yield what writes to the partial file, and give it its name after that; what a killed write left is removed."""
+    with suppress(FileNotFoundError):
+        os.unlink(partial, dir_fd=folder)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            os.fchmod(descriptor, mode)
+            yield handle.write
+            handle.flush()
+            os.fsync(descriptor)
+        os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(partial, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+def _stat_entry(folder: int, name: str) -> os.stat_result | None:
+    with suppress(FileNotFoundError):
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return None
+
+
+def _keep_owner(descriptor: int, found: os.stat_result | None) -> None:
+    """Give the new file the owner of the old one, if we are allowed to."""
+    if found is not None and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(PermissionError):
             os.fchown(descriptor, found.st_uid, found.st_gid)
 
 
-def _permissions(target: Path) -> int:
-    try:
-        return stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        umask = os.umask(0)
-        os.umask(umask)
-        return 0o666 & ~umask
+def _permissions(found: os.stat_result | None) -> int:
+    if found is not None:
+        return stat.S_IMODE(found.st_mode)
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def make_folder(path: str | Path, *, mode: int = 0o777) -> None:
     """Make a folder with its parents; every one that is missing gets `mode`, as far as the umask lets it."""
     try:
-        _make_folders(at(path), mode)
+        _make_folders(Path(path), mode)
     except _ERRORS as error:
         raise GarboardError(
             f"cannot make the folder {path}: {_reason(error)}",
@@ -153,94 +290,59 @@ def make_folder(path: str | Path, *, mode: int = 0o777) -> None:
         ) from error
 
 
-def is_folder(path: str | Path) -> bool:
-    """Say whether `path` is a folder, or a link to one; what cannot be looked at is none."""
-    try:
-        return at(path).is_dir()
-    except _ERRORS:
-        return False
-
-
 def _make_folders(path: Path, mode: int) -> None:
-    missing = [each for each in (path, *path.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode, exist_ok=True)
-    if not path.is_dir():
-        path.mkdir()  # to fail with the reason
+    try:
+        os.close(open_path(path, os.O_PATH | os.O_DIRECTORY))
+    except FileNotFoundError:
+        if path.parent == path:
+            raise
+        _make_folders(path.parent, mode)
+        with opened_parent(path) as (folder, name), suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=folder)
+        os.close(open_path(path, os.O_PATH | os.O_DIRECTORY))  # fails with the reason if something else is there
 
 
 def file_owner(path: str | Path) -> tuple[int, int, int] | None:
-    """Return user, group and mode of a file, or None where there is no file."""
+    """Return user, group and mode of a file, or None where there is none; a failed look is an error."""
     try:
-        found = at(path).stat()
-    except _ERRORS:
+        found = stat_path(path)
+    except (*_MISSING, ValueError):
         return None
-    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
-
-
-def change_owner(path: str | Path, *, uid: int, gid: int, mode: int | None) -> None:
-    """Give a file away with that mode; without one, a folder and all below it."""
-    try:
-        target = at(path)
-        for each in (target, *(target.rglob("*") if mode is None else ())):
-            os.lchown(each, uid, gid)
-        if mode is not None:
-            target.chmod(mode)
-    except _ERRORS as error:
-        raise GarboardError(
-            f"cannot give {path} to {uid}:{gid}: {_reason(error)}",
-            hint="only root may give files away",
-            error_class="unwritable",
-        ) from error
-
-
-def folder_entries(path: str | Path) -> tuple[str, ...]:
-    """Return the names in a folder, sorted; none where there is no folder that can be looked into."""
-    try:
-        return tuple(sorted(each.name for each in at(path).iterdir()))
-    except _ERRORS:
-        return ()
-
-
-def paths_below(path: str | Path) -> tuple[str, ...]:
-    """Return the path of all that is below a folder; links are not followed."""
-    root = at(path)
-    return tuple(sorted(str(Path(path) / each.relative_to(root)) for each in root.rglob("*")))
-
-
-def list_tree(folder: str | Path) -> list[str]:
-    """Return the path of every file below `folder`, from there and with `/`, without reading any.
-
-    The folder must be one and not a link to one; a link below it counts as a file and is not descended into.
-    """
-    try:
-        root = at(folder, follows_last=False)
-        if not root.is_symlink() and not root.exists():
-            # As for a file: what is not there is no document that could be refused.
-            raise GarboardError(
-                f"cannot list {folder}: it is not there", hint="check the path", error_class="unreadable"
-            )
-        if root.is_symlink() or not root.is_dir():
-            what = "a symbolic link" if root.is_symlink() else "not a directory"
-            hint = "name the directory itself"
-            raise BadDocument(f"cannot list {folder}: it is {what}", hint=hint, error_class="not-a-directory")
-        return sorted(path.relative_to(root).as_posix() for path in _walk(root))
     except OSError as error:
-        raise GarboardError(
-            f"cannot list {error.filename or folder}: {_reason(error)}",
-            hint="check the permissions of the directory",
-            error_class="unreadable",
-        ) from error
-
-
-def _walk(root: Path) -> Iterator[Path]:
-    def fail(error: OSError) -> None:
-        raise error  # os.walk would skip the folder without a word
-
-    for folder, folders, files in os.walk(root, onerror=fail):
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
-        yield from (Path(folder) / name for name in (*links, *files))
+        raise _unreadable(str(path), error) from error
+    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
 
 
 def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+class HostFolder:
+    """A folder of this machine whose files are addressed by their name below `root`.
+
+    `..` removes the name before it, as in every path that kubeadm joins: that folder need not exist.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(clean_path(str(root)))
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content, or None when there is no such file; an absolute name is taken as it is."""
+        return read_if_there(self.root / name)
+
+    def write_new(self, name: str, data: bytes, *, mode: int) -> None:
+        """Make a file and missing folders; of two programs that make it at once, one does, and the other is refused."""
+        path = self.root / name
+        make_folder(path.parent)
+        try:
+            write_file(path, data, mode=mode, expected="")
+        except StalePlan as error:
+            raise GarboardError(
+                f"file already exists: {path}", hint="another program has just made it", error_class="exists"
+            ) from error
+
+    def remove(self, name: str) -> None:
+        remove_file(self.root / name)
+
+    def path_of(self, name: str) -> str:
+        return str(self.root / name)

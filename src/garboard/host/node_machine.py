@@ -1,19 +1,22 @@
 """This machine as a node: what planning reads of it, and the files that carrying out a plan writes."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 
-from garboard.host.files import (
-    change_owner,
-    file_owner,
-    folder_entries,
-    is_folder,
-    make_folder,
-    paths_below,
-    read_if_there,
-    write_file,
+from garboard.errors import GarboardError
+from garboard.host.files import HostFolder, file_owner, make_folder, new_file, read_if_there, read_part, write_file
+from garboard.host.folders import change_owner, changed_since, folder_entries, has_files, paths_below
+from garboard.host.removal import (
+    empty_folder,
+    mount_point,
+    mounts_below,
+    remove_empty_folder,
+    remove_file,
+    unmount_below,
 )
-from garboard.host.folder import HostFolder
-from garboard.host.removal import empty_folder, remove_empty_folder, remove_file, unmount_below
+from garboard.host.root import changed_root, is_folder, resolved
 from garboard.host.service_manager import ServiceManager
 
 
@@ -28,8 +31,23 @@ class NodeMachine:
         """Return a file's content, or None where there is no file."""
         return read_if_there(path)
 
+    def read_part(self, path: str, offset: int, count: int) -> bytes:
+        """Return a part of a file, however large that is."""
+        return read_part(path, offset, count)
+
     def has_folder(self, path: str) -> bool:
         return is_folder(path)
+
+    def resolve(self, path: str) -> str:
+        """Return where a path leads, as a path without links, `.` and `..`."""
+        try:
+            return resolved(path)
+        except (OSError, ValueError) as error:
+            raise GarboardError(
+                f"cannot find out where {path} leads: {getattr(error, 'strerror', None) or error}",
+                hint="name the folder itself",
+                error_class="unreadable",
+            ) from error
 
     def folder(self, path: str) -> HostFolder:
         return HostFolder(path)
@@ -38,7 +56,7 @@ class NodeMachine:
         return self.manager is not None
 
     def is_active(self, service: str) -> bool:
-        """Say whether a service runs, as it was when that was first asked: a plan is about one moment."""
+        """Say whether a service runs; the first answer is remembered, because a plan is about one moment."""
         if self.manager is None:
             return False
         if service not in self._seen_active:
@@ -52,6 +70,14 @@ class NodeMachine:
     def entries(self, path: str) -> tuple[str, ...]:
         """Return the names in a folder, sorted; none where there is no folder."""
         return folder_entries(path)
+
+    def has_files(self, path: str) -> bool:
+        """Say whether anything but folders is below a folder, as far as that can be looked at."""
+        return has_files(path)
+
+    def changed_since(self, path: str, moment: datetime) -> tuple[str, ...]:
+        """Return what is below a folder, as paths from there, and was made or changed since; folders do not count."""
+        return changed_since(path, moment)
 
     def paths_below(self, path: str) -> tuple[str, ...]:
         return paths_below(path)
@@ -68,14 +94,39 @@ class NodeMachine:
     def remove_folder(self, path: str) -> None:
         remove_empty_folder(path)
 
-    def empty_folder(self, path: str, *, keeps: tuple[str, ...]) -> None:
-        empty_folder(path, keeps=keeps)
+    def empty_folder(
+        self,
+        path: str,
+        *,
+        keeps: tuple[str, ...] = (),
+        only: tuple[str, ...] = (),
+        is_resolved: bool = False,
+        mount: str = "",
+    ) -> None:
+        empty_folder(path, keeps=keeps, only=only, is_resolved=is_resolved, mount=mount)
 
-    def unmount(self, path: str, *, flags: tuple[str, ...] = ()) -> None:
-        unmount_below(path, flags)
+    def mount_point(self, path: str) -> str:
+        """Return where that is mounted in which a folder is; empty if that cannot be told."""
+        return mount_point(path)
 
-    def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int) -> None:
-        """Replace a file in one move; new ones get `new_mode`, their folders `folder_mode`, others keep their own."""
+    def mounts_below(self, path: str) -> tuple[str, ...]:
+        """Return where something is mounted below a path without links, once for each mount."""
+        root = str(changed_root() or "")
+        return tuple(point.removeprefix(root) for point in mounts_below(path))
+
+    def unmount(self, path: str, *, flags: tuple[str, ...] = (), keeps: tuple[str, ...] = ()) -> None:
+        unmount_below(path, flags, keeps)
+
+    def new_file(self, path: str, *, mode: int, folder_mode: int) -> AbstractContextManager[Callable[[bytes], object]]:
+        """Write a file piece by piece, which is there when all of it is; new folders get `folder_mode`."""
+        make_folder(Path(path).parent, mode=folder_mode)
+        return new_file(path, mode=mode)
+
+    def write(self, path: str, data: bytes, *, new_mode: int, folder_mode: int, expected: str | None = None) -> None:
+        """Replace a file atomically, if it has the digest `expected`; an empty one stands for no file.
+
+        New files get `new_mode`, new folders `folder_mode`, existing ones keep theirs.
+        """
         target = Path(path)
         make_folder(target.parent, mode=folder_mode)
-        write_file(target, data, mode=new_mode if file_owner(target) is None else None)
+        write_file(target, data, mode=new_mode if file_owner(target) is None else None, expected=expected)

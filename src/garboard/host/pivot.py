@@ -1,4 +1,4 @@
-"""Become the first process of a node: make the mounts that stdin lists, move into the new root and run a program.
+"""The first process of a lab node: makes the mounts that stdin lists, changes to the new root and runs a program.
 
 Run as `python -I -m garboard.host.pivot` in fresh namespaces, with a JSON document on stdin: `root`, `hostname`,
 `steps` and the `command` to become. A line on stdout says that the node is ready.
@@ -62,7 +62,7 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
 
 
 def enter_root(root: Path) -> None:
-    """Make `root` the root of this mount namespace and let go of the old one."""
+    """Make `root` the root of this mount namespace and unmount the old one."""
     os.chdir(root)
     number = SYS_PIVOT_ROOT[os.uname().machine]
     if _libc.syscall(ctypes.c_long(number), b".", b".") != 0 or _libc.umount2(b".", MNT_DETACH) != 0:

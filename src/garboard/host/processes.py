@@ -1,4 +1,4 @@
-"""Running other programs: to their end, or with their lines handed over as they come."""
+"""Running other programs: to their end, line by line while they run, or detached."""
 
 import os
 import subprocess
@@ -6,10 +6,16 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from garboard.errors import GarboardError
+from garboard.lazy import lazy_module
 from garboard.values import dataclass
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy_module("shutil")  # loads compression, which commands that run nothing do without
 
 KEPT_LINES = 15
 
@@ -120,9 +126,7 @@ def find_program(name: str) -> Path | None:
 
 
 def _on_path(name: str, path: str | None = None) -> str | None:
-    from shutil import which  # brings compression with it, which those who run nothing need not load
-
-    return which(name, path=path)
+    return shutil.which(name, path=path)
 
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str] | None:

@@ -5,14 +5,14 @@ import contextlib
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A program that runs; `pid` is that of the process we started, which may only hold the door open for another."""
+    """A program that runs; `pid` is that of the process we started, which may be a wrapper around the program."""
 
     process: Process
 
@@ -34,8 +34,9 @@ class Service:
         return ""
 
     def kill(self) -> None:
-        """Kill it at once."""
-        send_signal(self.pid, signal.SIGKILL)
+        """Kill it at once; nothing happens if it is known to have ended."""
+        if self.process.returncode is None:
+            send_signal(self.pid, signal.SIGKILL)
 
 
 async def start_service(command: Sequence[str], *, log: Path, stdin: bytes | None = None) -> Service:
@@ -52,6 +53,15 @@ async def start_service(command: Sequence[str], *, log: Path, stdin: bytes | Non
         process.stdin.write(stdin)
         process.stdin.close()
     return Service(process)
+
+
+async def start_child(command: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int]) -> Service:
+    """Start `command` beside us: it writes where we write, and inherits these descriptors and no others."""
+    return Service(
+        await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, env=dict(environment), pass_fds=tuple(descriptors), close_fds=True
+        )
+    )
 
 
 async def run_briefly(command: Sequence[str], stdin: str = "") -> tuple[int, str]:

@@ -1,35 +1,52 @@
-"""The API server, over plain blocking requests: read an object, list some, create one or bring it up to date.
+"""The API server: objects of any kind as JSON, read, listed, written and deleted; and Leases that one node holds.
 
-It satisfies the Protocols of the executor (`put`) and of the phases that look at a cluster before they plan. Which
-objects there should be is decided there; here are the connection, the paths and the errors in words.
+Requests and answers are values (`requests`, `resources`); `KubeClient` sends them over one blocking connection, and
+repeats what may be repeated (`patience`). Which objects are written is decided by the callers.
 """
 
 from garboard.kube.access import Access, anonymous_access, in_cluster_access, read_access
 from garboard.kube.client import KubeClient
 from garboard.kube.errors import (
+    ConnectionBroken,
     Forbidden,
     ObjectConflict,
     ObjectExists,
     ObjectInvalid,
     ObjectMissing,
     RequestRefused,
+    ServerBusy,
     Unauthenticated,
 )
-from garboard.kube.turns import LeaseTurns, TurnFailed
+from garboard.kube.lease_holding import ClusterLeases, HandedLease
+from garboard.kube.leases import DURATION_S as LEASE_DURATION_S
+from garboard.kube.leases import LeaseClaim, LeaseFailed, LeaseLost, LeasePayload, micro_time
+from garboard.kube.requests import ApiRequest, PatchFormat
+from garboard.kube.resources import ObjectRef
 
 __all__ = [
+    "LEASE_DURATION_S",
     "Access",
+    "ApiRequest",
+    "ClusterLeases",
+    "ConnectionBroken",
     "Forbidden",
+    "HandedLease",
     "KubeClient",
-    "LeaseTurns",
+    "LeaseClaim",
+    "LeaseFailed",
+    "LeaseLost",
+    "LeasePayload",
     "ObjectConflict",
     "ObjectExists",
     "ObjectInvalid",
     "ObjectMissing",
+    "ObjectRef",
+    "PatchFormat",
     "RequestRefused",
-    "TurnFailed",
+    "ServerBusy",
     "Unauthenticated",
     "anonymous_access",
     "in_cluster_access",
+    "micro_time",
     "read_access",
 ]

@@ -1,4 +1,4 @@
-"""What a kubeconfig grants: where the API server is, whom it trusts, and who we are to it."""
+"""How to reach an API server, from a kubeconfig or a service account: address, trusted CAs and user credentials."""
 
 import posixpath
 import ssl
@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from urllib.parse import urlsplit
 
-from garboard.errors import BadDocument
+from garboard.errors import BadDocument, InvalidValue
+from garboard.net.connect import Route
+from garboard.net.proxies import ProxyAddress, parse_proxy_url, proxy_for
+from garboard.net.tls import new_client_context
 from garboard.pki.kubeconfig import CurrentContext, ReadFile, read_kubeconfig
-from garboard.pki.tls import client_context
 from garboard.values import dataclass
 
 
@@ -24,14 +26,21 @@ class Access:
     credential: bytes = field(default=b"", repr=False)
     token: str = field(default="", repr=False)
     is_unverified: bool = False
+    proxy: ProxyAddress | None = None  # if the kubeconfig names one; else the environment may
+    entrance: tuple[str, int] | None = None  # where a tunnel to the server begins, if there is no other way
+
+    def route(self, environment: Mapping[str, str]) -> Route:
+        """Return the way to the server: a proxy of the kubeconfig comes before one of the environment."""
+        proxy = self.proxy or proxy_for("https", self.host, self.port, environment)
+        return Route(self.host, self.port, proxy, self.ca, self.entrance)
 
     def tls(self) -> ssl.SSLContext:
-        """Return how connections are made; only the kubeconfig's own authorities are trusted, if it names any."""
-        return client_context(self.ca, self.credential, is_unverified=self.is_unverified)
+        """Return the TLS settings; only the kubeconfig's own authorities are trusted, if it names any."""
+        return new_client_context(self.ca, self.credential, is_unverified=self.is_unverified)
 
 
 def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None = None) -> Access:
-    """Return what the current context of a kubeconfig grants, at `server` if that is given instead of its own.
+    """Return the access that the current context of a kubeconfig gives; `server`, if given, replaces its server.
 
     `read` returns the content of a file that the kubeconfig names instead of holding it.
     """
@@ -47,13 +56,14 @@ def read_access(data: bytes, source: str, read: ReadFile, *, server: str | None 
         credential=_credential(current, read),
         token=_token(current, read),
         is_unverified=current.cluster.get("insecure-skip-tls-verify") is True,
+        proxy=_proxy(current, source),
     )
     _try(access, source)
     return access
 
 
 def anonymous_access(server: str, ca: bytes, *, is_unverified: bool = False) -> Access:
-    """Return what nobody in particular may do at a server; without `ca` the system's authorities are trusted."""
+    """Return the access of an anonymous user to a server; without `ca` the system's authorities are trusted."""
     host, port, prefix = _split(server, "the API server's endpoint")
     access = Access(server=server, host=host, port=port, prefix=prefix, ca=ca, is_unverified=is_unverified)
     _try(access, server)
@@ -76,7 +86,7 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def in_cluster_access(environment: Mapping[str, str], read: ReadFile) -> Access:
-    """Return what a pod's service account grants, as client-go finds it."""
+    """Return the access of a pod's service account, as client-go finds it."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
     token, ca = read(f"{SERVICE_ACCOUNT}/token"), read(f"{SERVICE_ACCOUNT}/ca.crt")
     if not host or not port.isdigit() or token is None or ca is None:
@@ -95,6 +105,14 @@ def in_cluster_access(environment: Mapping[str, str], read: ReadFile) -> Access:
     )
 
 
+def _proxy(current: CurrentContext, source: str) -> ProxyAddress | None:
+    text = current.cluster.get("proxy-url")
+    try:
+        return parse_proxy_url(text) if text and isinstance(text, str) else None
+    except InvalidValue as error:
+        raise _bad(source, error.message) from error
+
+
 def _credential(current: CurrentContext, read: ReadFile) -> bytes:
     user = current.user or {}
     parts = [current.content(user, key, read) for key in ("client-certificate", "client-key")]
@@ -102,7 +120,7 @@ def _credential(current: CurrentContext, read: ReadFile) -> bytes:
 
 
 def _token(current: CurrentContext, read: ReadFile) -> str:
-    """Return the user's token; a file that is named for it goes first, as in client-go."""
+    """Return the user's token; a token file takes precedence, as in client-go."""
     user = current.user or {}
     path, held = user.get("tokenFile"), user.get("token")
     content = read(posixpath.join(posixpath.dirname(current.source), path)) if path and isinstance(path, str) else None

@@ -1,44 +1,53 @@
-"""A client of the API server: one connection, one request after the other."""
+"""A blocking client of the API server: one connection, one request after the other, repeated while that is safe."""
 
 import http.client
-import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Self
-from urllib.parse import urlencode
 
-from garboard import __version__
 from garboard.documents import Json
-from garboard.engine import DeleteObject, ObjectAction, PatchObject, PutObject
+from garboard.kube import requests
 from garboard.kube.access import Access
-from garboard.kube.errors import ObjectConflict, ObjectExists, ObjectInvalid, ObjectMissing, refusal, unreachable
-from garboard.kube.merging import united_content, unnamed_owners, with_owner_uid
-from garboard.kube.paths import Resource, resource
+from garboard.kube.errors import ConnectionBroken, ObjectMissing, RequestRefused
+from garboard.kube.exchange import ApiConnection
+from garboard.kube.patience import Patience, Repetition
+from garboard.kube.requests import FIELD_MANAGER, PAGE_SIZE, ApiRequest, PatchFormat
+from garboard.kube.resources import KnownResources, ObjectRef, Resource
+from garboard.retry import CLOCK, Clock
 
 TIMEOUT_S = 10.0
-# Fields belong to kubeadm, whoever of the two wrote them: an object that both put is not fought over.
-_WRITTEN_AS = "?fieldManager=kubeadm"
-_STRATEGIC = "application/strategic-merge-patch+json"
-_MAX_CONFLICTS = 5
-_MAX_BYTES = 64 * 1024 * 1024
+# What kubeadm gives its calls by default (timeouts.kubernetesAPICall).
+PATIENCE_S = 60.0
+
+
+def _silent(_line: str, /) -> None:
+    return
 
 
 class KubeClient:
-    """Talks to one API server as one user; used by one thread at a time, closed by `with`."""
+    """Talks to one API server as one user; used by one thread at a time, closed by `with`.
 
-    def __init__(self, access: Access, *, timeout_s: float = TIMEOUT_S) -> None:
+    `api_version` is needed for kinds that are not in the table of `garboard.kube.resources`, such as custom resources:
+    the API server is then asked where they live. For `patience_s` a request is repeated while the server is too busy,
+    its etcd has no leader or connections break, as far as that is safe; `report` hears why.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        patience_s: float = PATIENCE_S,
+        report: Callable[[str], None] = _silent,
+        environment: Mapping[str, str] = os.environ,
+        clock: Clock = CLOCK,
+    ) -> None:
         self.server = access.server
-        self.told_time: datetime | None = None  # what the server said the time was, when it answered last
-        self._prefix = access.prefix
-        self._headers = {"Accept": "application/json", "User-Agent": f"garboard/{__version__}"}
-        if access.token:
-            self._headers["Authorization"] = f"Bearer {access.token}"
-        self._connection = http.client.HTTPSConnection(
-            access.host, access.port, timeout=timeout_s, context=access.tls()
-        )
+        self._resources = KnownResources()
+        self._patience = Patience(patience_s, report, clock)
+        self._connection = ApiConnection(access, timeout_s, environment)
 
     def __enter__(self) -> Self:
         return self
@@ -49,175 +58,133 @@ class KubeClient:
     def close(self) -> None:
         self._connection.close()
 
-    def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
+    @property
+    def server_time(self) -> datetime | None:
+        """What the server said the time was, when it answered last."""
+        return self._connection.server_time
+
+    def find(self, kind: str, namespace: str, name: str, *, api_version: str = "") -> dict[str, Json] | None:
         """Return an object, or None where there is none."""
         try:
-            return self.require(kind, namespace, name)
+            return self.require(kind, namespace, name, api_version=api_version)
         except ObjectMissing:
             return None
 
+    def require(self, kind: str, namespace: str, name: str, *, api_version: str = "") -> dict[str, Json]:
+        """Return an object; raise if there is none."""
+        ref = ObjectRef(kind, namespace, name, api_version)
+        return self.send(requests.get_object(self._resource(ref), ref))
+
+    def get_for_update(self, ref: ObjectRef) -> dict[str, Json]:
+        """Return an object as it is now, for a change that depends on it."""
+        return self.send(requests.get_object(self._resource(ref), ref, is_for_update=True))
+
     def labelled(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
         """Return the objects of a namespace that a label selector selects."""
-        return self._list(kind, namespace, {"labelSelector": selector})
+        return self.list_objects(kind, namespace, labels=selector)
 
     def selected(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
         """Return the objects of a namespace that a field selector selects."""
-        return self._list(kind, namespace, {"fieldSelector": selector})
-
-    def require(self, kind: str, namespace: str, name: str) -> dict[str, Json]:
-        """Return an object; one that is not there is refused."""
-        return self._ask("GET", resource(kind).object(namespace, name), f"get {kind} {name}")
-
-    def _list(self, kind: str, namespace: str, query: Mapping[str, str]) -> tuple[dict[str, Json], ...]:
-        path = f"{resource(kind).collection(namespace)}?{urlencode(query)}"
-        items = self._ask("GET", path, f"list {kind} objects").get("items")
-        return tuple(each for each in items if isinstance(each, dict)) if isinstance(items, list) else ()
+        return self.list_objects(kind, namespace, fields=selector)
 
     def list_all(self, kind: str) -> tuple[dict[str, Json], ...]:
         """Return the objects of a kind, whatever namespace they are in."""
-        items = self._ask("GET", resource(kind).everywhere, f"list {kind} objects").get("items")
-        return tuple(each for each in items if isinstance(each, dict)) if isinstance(items, list) else ()
+        return self.list_objects(kind)
+
+    def list_objects(
+        self,
+        kind: str,
+        namespace: str = "",
+        *,
+        api_version: str = "",
+        labels: str = "",
+        fields: str = "",
+        page_size: int = PAGE_SIZE,
+    ) -> tuple[dict[str, Json], ...]:
+        """Return the objects of a kind, of all namespaces if none is given, that both selectors select."""
+        resource = self.resource(kind, api_version)
+        first = requests.list_objects(resource, namespace, labels=labels, fields=fields, page_size=page_size)
+        try:
+            return self._pages(first)
+        except RequestRefused as error:
+            if error.http_status != http.client.GONE:
+                raise
+            return requests.listed(self.send(requests.in_one_page(first)))
+
+    def _pages(self, first: ApiRequest) -> tuple[dict[str, Json], ...]:
+        found: list[dict[str, Json]] = []
+        page: ApiRequest | None = first
+        while page is not None:
+            answer = self.send(page)
+            found += requests.listed(answer)
+            page = requests.next_page(page, answer)
+        return tuple(found)
+
+    def create(
+        self, ref: ObjectRef, content: Json, *, manager: str = FIELD_MANAGER, subresource: str = ""
+    ) -> dict[str, Json]:
+        """Create an object, or post to a subresource of it; raise if the object exists already."""
+        resource = self._resource(ref)
+        return self.send(requests.create_object(resource, ref, content, manager=manager, subresource=subresource))
+
+    def replace(
+        self, ref: ObjectRef, content: Json, *, manager: str = FIELD_MANAGER, subresource: str = ""
+    ) -> dict[str, Json]:
+        """Replace an existing object; with a resourceVersion, only if it was not changed in between."""
+        resource = self._resource(ref)
+        return self.send(requests.replace_object(resource, ref, content, manager=manager, subresource=subresource))
+
+    def is_replaced(self, ref: ObjectRef, content: Json) -> bool:
+        """Say whether an object is as replacing it with the content leaves it, whoever did that."""
+        found = self.find(ref.kind, ref.namespace, ref.name, api_version=ref.api_version)
+        return requests.replace_object(self._resource(ref), ref, content).is_done(found)
+
+    def patch(
+        self,
+        ref: ObjectRef,
+        content: Json,
+        patch_format: PatchFormat = PatchFormat.STRATEGIC,
+        *,
+        manager: str = FIELD_MANAGER,
+        subresource: str = "",
+        forces: bool = False,
+    ) -> dict[str, Json]:
+        """Patch an existing object, or apply one by server-side apply."""
+        resource = self._resource(ref)
+        return self.send(
+            requests.patch_object(
+                resource, ref, content, patch_format, manager=manager, subresource=subresource, forces=forces
+            )
+        )
+
+    def delete(self, ref: ObjectRef, *, resource_version: str = "") -> None:
+        """Delete an object; it is no failure if there is none, and a conflict if it has another version."""
+        with suppress(ObjectMissing):
+            self.send(requests.delete_object(self._resource(ref), ref, resource_version=resource_version))
 
     def get_text(self, path: str) -> tuple[int, str, str]:
-        """Return what a path that is no object answers, such as /readyz: its status, its text and its Date."""
-        code, data, headers = self._send("GET", self._prefix + path, None, self._headers)
-        return code, data.decode("utf-8", "replace"), headers.get("Date", "")
+        """Return what a path that is no object answers, such as /readyz: its status, its text and its Date.
 
-    def create(self, action: PutObject) -> None:
-        """Create the object; one that is there already is refused."""
-        self._ask("POST", _place(action).collection(action.namespace), _told("create", action), action.content)
-
-    def put(self, action: PutObject) -> None:
-        """Create the object, or bring the existing one to what is asked for."""
-        action = self._owned(action)
+        An answer is never asked for again, whatever its status, nor is a server that is not there.
+        """
+        request = ApiRequest(method="GET", path=path, what=f"get {path}")
         try:
-            self.create(action)
-        except ObjectExists:
-            self._update(action)
-        except ObjectInvalid:
-            # A Service's own address is refused as taken before its name is found to exist.
-            if action.kind != "Service" or self.find(action.kind, action.namespace, action.name) is None:
+            answer = self._connection.exchange(request)
+        except ConnectionBroken as error:
+            if not error.was_idle:
                 raise
-            self._update(action)
+            answer = self._connection.exchange(request)
+        return answer.status, answer.data.decode("utf-8", "replace"), answer.date
 
-    def ask(self, method: str, path: str, what: str, content: Json = None) -> dict[str, Json]:
-        """Send a request of the caller's own making and return the object in the answer; it has no field manager."""
-        return self._ask(method, path, what, content, written_as="")
+    def resource(self, kind: str, api_version: str = "") -> Resource:
+        """Return the resource of a kind; the API server is asked about kinds that are not in the table."""
+        if api_version and self._resources.find(kind, api_version) is None:
+            self._resources.learn(api_version, self.send(requests.discover(api_version)))
+        return self._resources.require(kind, api_version)
 
-    def replace(self, action: PutObject) -> None:
-        """Put the object over the one that is there; with a resourceVersion, only if nobody changed it in between."""
-        self._replace(action, action.content)
+    def send(self, request: ApiRequest) -> dict[str, Json]:
+        """Send a request and return the object in the answer."""
+        return Repetition(request, self._connection, self._patience).result()
 
-    def patch(self, action: PatchObject) -> None:
-        """Apply a strategic merge patch to an object that is there; lists of `united` keep what they hold."""
-        if not action.united:
-            return self._patch(action, action.content)
-        for attempt in range(1, _MAX_CONFLICTS + 1):
-            found = self._ask("GET", _path(action), _told("get", action))
-            try:
-                return self._patch(action, united_content(action, found))
-            except ObjectConflict:
-                if attempt == _MAX_CONFLICTS:
-                    raise
-        return None
-
-    def _patch(self, action: PatchObject, content: Json) -> None:
-        self._ask("PATCH", _path(action), _told("patch", action), content, _STRATEGIC)
-
-    def delete(self, action: DeleteObject) -> None:
-        """Delete an object; one that is not there is no failure."""
-        with suppress(ObjectMissing):
-            self._ask("DELETE", _path(action), _told("delete", action))
-
-    def delete_version(self, action: DeleteObject, resource_version: str) -> None:
-        """Delete an object as we know it; one that was changed since then is a conflict."""
-        only: dict[str, Json] = {"preconditions": {"resourceVersion": resource_version}}
-        self._ask("DELETE", _path(action), _told("delete", action), only)
-
-    def _owned(self, action: PutObject) -> PutObject:
-        """Return the action with the uid of every owner that is named without one."""
-        content = action.content
-        for reference in unnamed_owners(content):
-            kind, name = str(reference["kind"]), str(reference["name"])
-            found = self._ask("GET", resource(kind).object(action.namespace, name), f"get {kind} {name}")
-            content = with_owner_uid(content, reference, found)
-        return replace(action, content=content)
-
-    def _update(self, action: PutObject) -> None:
-        if action.keeps_other_data:
-            self._update_data(action)
-        else:
-            self._replace(action, action.content)
-
-    def _update_data(self, action: PutObject) -> None:
-        """Set the keys that the object gives and leave all else; who comes in between is not overwritten."""
-        for attempt in range(1, _MAX_CONFLICTS + 1):
-            found = self._ask("GET", _path(action), _told("get", action))
-            try:
-                return self._replace(action, _with_data(found, action.content))
-            except ObjectConflict:
-                if attempt == _MAX_CONFLICTS:
-                    raise
-        return None
-
-    def _replace(self, action: PutObject, content: Json) -> None:
-        self._ask("PUT", _path(action), _told("update", action), content)
-
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        what: str,
-        content: Json = None,
-        content_type: str = "application/json",
-        *,
-        written_as: str = _WRITTEN_AS,
-    ) -> dict[str, Json]:
-        """Send a request and return the object in the answer; `what` says in an error what was tried."""
-        body = None if content is None else json.dumps(content).encode()
-        path += written_as if body else ""
-        headers = {**self._headers, **({"Content-Type": content_type} if body else {})}
-        code, data, _ = self._send(method, self._prefix + path, body, headers)
-        try:
-            document = json.loads(data)
-        except ValueError:
-            document = None
-        if not 200 <= code < 300 or not isinstance(document, dict):
-            raise refusal(f"cannot {what}", code, document)
-        return document
-
-    def _send(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, bytes, Mapping[str, str]]:
-        try:
-            self._connection.request(method, path, body, headers)
-            with self._connection.getresponse() as answer:
-                self._note_time(answer.headers.get("Date"))
-                return answer.status, answer.read(_MAX_BYTES), dict(answer.headers.items())
-        except (http.client.HTTPException, OSError) as error:
-            self._connection.close()
-            raise unreachable(self.server, error) from error
-
-    def _note_time(self, text: str | None) -> None:
-        with suppress(ValueError, TypeError):
-            self.told_time = parsedate_to_datetime(text or "").replace(tzinfo=UTC)
-
-
-def _place(action: ObjectAction) -> Resource:
-    return resource(action.kind)
-
-
-def _path(action: ObjectAction) -> str:
-    return _place(action).object(action.namespace, action.name)
-
-
-def _told(verb: str, action: ObjectAction) -> str:
-    place = f"{action.namespace}/{action.name}" if action.namespace else action.name
-    return f"{verb} {action.kind} {place}"
-
-
-def _with_data(found: dict[str, Json], content: Json) -> Json:
-    given = content.get("data") if isinstance(content, dict) else None
-    held = found.get("data")
-    assert isinstance(given, dict)
-    return {**found, "data": {**(held if isinstance(held, dict) else {}), **given}}
+    def _resource(self, ref: ObjectRef) -> Resource:
+        return self.resource(ref.kind, ref.api_version)

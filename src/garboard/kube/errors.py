@@ -1,4 +1,4 @@
-"""What the API server says no to, and a server that says nothing, as errors that their reader can act on."""
+"""What the API server refuses, and a server that does not answer, as errors that their reader can act on."""
 
 import socket
 import ssl
@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from garboard.documents import Json
 from garboard.errors import ClusterUnreachable, GarboardError
+from garboard.net.connect import ProxyFailed
 
 
 class RequestRefused(GarboardError):
@@ -24,7 +25,7 @@ class Forbidden(RequestRefused):
 
 
 class Unauthenticated(Forbidden):
-    """The API server does not know who asks: a token that ended, a certificate of somebody else's."""
+    """The API server does not know the user: a token that has expired, a certificate of another authority."""
 
     default_class = "unauthenticated"
 
@@ -44,7 +45,7 @@ class ObjectExists(RequestRefused):
 
 
 class ObjectConflict(RequestRefused):
-    """Somebody else changed the object in between."""
+    """Another client changed the object in between."""
 
     default_class = "conflict"
     default_hint = "run the command again"
@@ -55,6 +56,26 @@ class ObjectInvalid(RequestRefused):
 
     default_class = "invalid-object"
     default_hint = "check the configuration and the patches; some fields of an existing object cannot be changed"
+
+
+class ServerBusy(RequestRefused, ClusterUnreachable):
+    """The API server cannot do this now: too many requests, an etcd without a leader, a time-out on the way.
+
+    `is_untouched` says that nothing has been done for certain; `retry_after_s` is what the server asks for.
+    """
+
+    retry_after_s: float | None = None
+    is_untouched = False
+
+
+class ConnectionBroken(ClusterUnreachable):
+    """No whole answer came, or none in time; `was_idle` if the connection was kept since an earlier request, and ended.
+
+    `is_untouched` says that the request was not sent.
+    """
+
+    was_idle = False
+    is_untouched = False
 
 
 _BY_REASON: dict[str, type[RequestRefused]] = {
@@ -76,14 +97,44 @@ _BY_CODE = {
 }
 
 
-def refusal(what: str, code: int, status: Json) -> RequestRefused:
-    """Return the error that an answer stands for; `status` is its body, a Status if the API server itself wrote it."""
+# The API server rejects a request with this before it looks at it.
+_TOO_MANY_REQUESTS = 429
+_BUSY = (_TOO_MANY_REQUESTS, 500, 502, 503, 504)
+# What etcd says while its members elect a leader, wherever the API server puts it.
+_BUSY_ETCD = (
+    "etcdserver: leader changed",
+    "etcdserver: no leader",
+    "etcdserver: request timed out",
+    "etcdserver: too many requests",
+)
+# A budget that an eviction would exceed is an answer, not a lack of time.
+_BUDGET = "DisruptionBudget"
+
+
+def refusal(what: str, code: int, status: Json, retry_after_s: float | None = None) -> RequestRefused:
+    """Return the error for a failed request; `status` is the body, a Status if the API server itself wrote it."""
     fields = status if isinstance(status, dict) and status.get("kind") == "Status" else {}
-    reason = str(fields.get("reason") or _BY_CODE.get(code, ""))
-    kind = _BY_REASON.get(reason, RequestRefused)
-    error = kind(f"{what}: {fields.get('message') or f'HTTP status {code}'}", hint=kind.default_hint)
+    said = str(fields.get("message") or f"HTTP status {code}")
+    kind = _BY_REASON.get(str(fields.get("reason") or _BY_CODE.get(code, "")), RequestRefused)
+    details = fields.get("details")
+    details = details if isinstance(details, dict) else {}
+    if any(part in said for part in _BUSY_ETCD) or (code in _BUSY and not _has_cause(details, _BUDGET)):
+        kind = ServerBusy
+    error = kind(f"{what}: {said}", hint=kind.default_hint)
     error.http_status = code
+    if isinstance(error, ServerBusy):
+        error.is_untouched = code == _TOO_MANY_REQUESTS
+        error.retry_after_s = retry_after_s or _seconds(details.get("retryAfterSeconds"))
     return error
+
+
+def _has_cause(details: dict[str, Json], reason: str) -> bool:
+    causes = details.get("causes")
+    return isinstance(causes, list) and any(isinstance(each, dict) and each.get("reason") == reason for each in causes)
+
+
+def _seconds(value: Json) -> float | None:
+    return float(value) if isinstance(value, int | float) and value > 0 else None
 
 
 # OpenSSL's numbers for a certificate whose time has not come, or is over.
@@ -95,6 +146,7 @@ _CLOCKS = {
 
 # The first that fits is taken: error type, what happened, hint.
 _CASES: tuple[tuple[type[OSError], str, str], ...] = (
+    (ProxyFailed, "cannot be reached", "check HTTPS_PROXY and NO_PROXY, and proxy-url in the kubeconfig"),
     (
         ssl.SSLCertVerificationError,
         "has a certificate that is not trusted",
@@ -124,6 +176,7 @@ def unreachable(server: str, error: Exception) -> ClusterUnreachable:
         if isinstance(error, kind):
             is_untrusted = isinstance(error, ssl.SSLCertVerificationError)
             detail = f" ({error.verify_message})" if isinstance(error, ssl.SSLCertVerificationError) else ""
+            detail = f": {error}" if isinstance(error, ProxyFailed) else detail
             return ClusterUnreachable(
                 f"the API server at {server} {text}{detail}",
                 hint=hint,
@@ -132,3 +185,11 @@ def unreachable(server: str, error: Exception) -> ClusterUnreachable:
     return ClusterUnreachable(
         f"the API server at {server} gave no answer: {error}", hint="check the server in the kubeconfig"
     )
+
+
+def broken(server: str, error: Exception, *, was_idle: bool = False, is_untouched: bool = False) -> ConnectionBroken:
+    """Return the error for a connection that ended while a request was under way."""
+    told = unreachable(server, error)
+    found = ConnectionBroken(told.message, hint=told.hint)
+    found.was_idle, found.is_untouched = was_idle, is_untouched
+    return found

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from garboard.documents import Json, read_yaml, write_yaml
@@ -21,9 +22,10 @@ from garboard.lab.kubeadm import (
     join_documents,
 )
 from garboard.lab.layout import LabFiles
-from garboard.lab.machine import Machine
-from garboard.lab.readiness import LISTED, missing_for_ready
+from garboard.lab.machine import LabMachine
+from garboard.lab.readiness import LISTED, missing_for_ready, not_yet_restarted
 from garboard.lab.topology import API_PORT, ENDPOINT_NAME, Bootstrap, Lab, Node
+from garboard.retry import Pauses, wait_until
 
 READY_WITHIN_S = 240.0
 POLL_EVERY_S = 0.5
@@ -42,7 +44,7 @@ def new_secrets() -> ClusterSecrets:
 class ClusterBootstrap:
     """Runs kubeadm or garboard in the nodes; `enter` turns a command into one that runs inside a node."""
 
-    machine: Machine
+    machine: LabMachine
     files: LabFiles
     lab: Lab
     enter: Enter
@@ -106,7 +108,7 @@ class ClusterBootstrap:
 
     @property
     def tool(self) -> str:
-        """The command that makes the cluster; bare nodes are joined by kubeadm, if somebody made a cluster of them."""
+        """The command that makes the cluster; kubeadm also for bare nodes, which may have become a cluster by hand."""
         return "garboard" if self.lab.bootstrap is Bootstrap.GARBOARD else "kubeadm"
 
     def _run(self, node: Node, action: str, documents: str) -> None:
@@ -139,35 +141,43 @@ class ClusterBootstrap:
         assert isinstance(admin, dict)
         users = admin["users"]
         assert isinstance(users, list)
-        nobody: list[Json] = [{"name": user["name"], "user": {}} for user in users if isinstance(user, dict)]
-        return write_yaml({**admin, "users": nobody})
+        anonymous: list[Json] = [{"name": user["name"], "user": {}} for user in users if isinstance(user, dict)]
+        return write_yaml({**admin, "users": anonymous})
 
     def wait_until_ready(self) -> None:
         """Wait for nodes Ready, CoreDNS and kube-proxy available; the error says what is still missing."""
-        deadline = time.monotonic() + READY_WITHIN_S
-        missing: list[str] = []
-        told: list[str] = []
-        while time.monotonic() < deadline:
-            missing = self.missing_for_ready()
-            if not missing:
-                return
-            if missing != told:
-                told = missing
-                self.report(f"waiting: {'; '.join(missing)}")
-            time.sleep(POLL_EVERY_S)
+        self.wait_for(self.missing_for_ready)
+
+    def wait_for(self, missing_now: Callable[[], list[str]]) -> None:
+        """Wait until nothing is missing any more; the error says what still is."""
+        reported = None
+
+        def probe() -> str | None:
+            nonlocal reported
+            missing = "; ".join(missing_now()) or None
+            if missing and missing != reported:
+                reported = missing
+                self.report(f"waiting: {missing}")
+            return missing
+
+        missing = wait_until(probe, timeout_s=READY_WITHIN_S, pauses=Pauses.every(POLL_EVERY_S))
+        if missing is None:
+            return
         raise ClusterUnreachable(
-            f"lab {self.lab.name} was not ready within {READY_WITHIN_S:.0f} s: {'; '.join(missing)}",
+            f"lab {self.lab.name} was not ready within {READY_WITHIN_S:.0f} s: {missing}",
             hint=f"look with `garboard lab status --name {self.lab.name}` and `garboard lab logs`",
-            error_class="not-ready",
         )
 
-    def missing_for_ready(self) -> list[str]:
+    def missing_for_ready(self, since: datetime | None = None) -> list[str]:
+        """Say what is missing; with `since`, also what has not been started, or has not reported, since that moment."""
         kubectl: list[str | Path] = [self.kubectl, "--kubeconfig", self.files.kubeconfig, "--request-timeout=5s"]
         command = [*kubectl, "get", LISTED, "--all-namespaces", "-o", "json"]
         ended = self.machine.run(command, check=False)
         if ended.status != 0:
             return ["the API server does not answer"]
-        return missing_for_ready(json.loads(ended.stdout), self.lab)
+        listing = json.loads(ended.stdout)
+        missing = missing_for_ready(listing, self.lab)
+        return missing or (not_yet_restarted(listing, since) if since else [])
 
 
 class measured:  # noqa: N801  # reads as a statement where it is used

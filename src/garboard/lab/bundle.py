@@ -8,7 +8,6 @@ import hashlib
 import importlib.metadata
 import io
 import re
-import shutil
 import sys
 import sysconfig
 import zipfile
@@ -16,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from garboard.lab.images import Image
+from garboard.lab.images import ImageDefinition
 from garboard.lab.imageset import add_programs
-from garboard.lab.machine import Machine
+from garboard.lab.machine import MAX_PROGRAM_BYTES, LabFilesystem, LabMachine
 
 COMPILE_WITHIN_S: Final = 300.0
 SITE: Final = "/opt/garboard"
@@ -76,29 +75,29 @@ main()
 '''
 
 
-def write_zipapp(into: Path) -> None:
+def write_zipapp(into: Path, machine: LabFilesystem) -> None:
     """Write garboard and what it needs as one file; `python FILE tunnel agent …` runs it, and so does FILE itself."""
-    files = site_files()
-    key = hashlib.sha256(repr(sorted((name, _digest(path)) for name, path in files.items())).encode()).hexdigest()[:16]
+    files = {name: machine.read_file(path, limit=MAX_PROGRAM_BYTES) for name, path in sorted(site_files().items())}
+    digests = [(name, hashlib.sha256(data).hexdigest()) for name, data in files.items()]
+    key = hashlib.sha256(repr(digests).encode()).hexdigest()[:16]
     content = io.BytesIO()
     content.write(b"#!/usr/bin/env python3\n")
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("__main__.py", _MOMENT), _MAIN.format(key=key))
-        for name, path in sorted(files.items()):
+        for name, data in files.items():
             entry = zipfile.ZipInfo(name, _MOMENT)
             entry.external_attr = 0o644 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, path.read_bytes())
-    into.write_bytes(content.getvalue())
-    into.chmod(0o755)
+            archive.writestr(entry, data)
+    machine.write_in_place(into, content.getvalue(), mode=0o755)
 
 
-def garboard_image(name: str, staging: Path, machine: Machine) -> Image:
+def garboard_image(name: str, staging: Path, machine: LabMachine) -> ImageDefinition:
     """Describe an image that runs garboard; `staging` is an empty folder for what is compiled for it."""
     for inside, path in {**_library(), **{f"{SITE}/{each}": path for each, path in site_files().items()}}.items():
         target = staging / inside.lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
+        machine.make_folder(target.parent)
+        machine.copy_file(path, target, mode=0o644)
     # Files of an image have no time that a compiled module could be compared with.
     mode = ["--invalidation-mode", "unchecked-hash"]
     machine.run([sys.executable, "-m", "compileall", "-q", *mode, staging], check=False, timeout_s=COMPILE_WITHIN_S)
@@ -111,7 +110,7 @@ def garboard_image(name: str, staging: Path, machine: Machine) -> Image:
     add_programs(libraries, links, [python, *compiled, *([ip] if ip else [])], machine)
     files.update({inside: path for inside, path in libraries.items() if not path.is_relative_to(staging.resolve())})
     run = (str(python), "-c", f"import sys; sys.path.insert(0, {SITE!r}); from garboard.cli.main import main; main()")
-    return Image(name, files, run, links, folders=("tmp", "run", "etc"))
+    return ImageDefinition(name, files, run, links, folders=("tmp", "run", "etc"))
 
 
 def site_files() -> dict[str, Path]:
@@ -155,7 +154,3 @@ def _files_below(folder: Path) -> Iterator[Path]:
                 yield from _files_below(entry)
         elif entry.suffix not in (".pyc", ".a"):
             yield entry
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -9,6 +9,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from garboard.errors import GarboardError
+from garboard.lab.machine import LabFilesystem
+
 TOP = "garboard-lab"
 # Processes of the node live in this leaf: with cgroup v2 a group with controllers switched on may hold none itself.
 LEAF = "system"
@@ -47,6 +50,7 @@ def parse_hierarchies(mountinfo: str) -> tuple[Hierarchy, ...]:
 class LabGroups:
     """The groups of one lab in every hierarchy of the machine."""
 
+    files: LabFilesystem
     hierarchies: tuple[Hierarchy, ...]
     lab: str
 
@@ -60,17 +64,33 @@ class LabGroups:
         return [self.group(each, node) / ends for each in self.hierarchies]
 
     def make(self, node: str) -> None:
-        """Make the node's groups; on cgroup v1 a new cpuset is empty until it is told its processors."""
+        """Make the node's groups; on cgroup v1 a new cpuset has no processors until they are written into it."""
         for hierarchy in self.hierarchies:
             path = hierarchy.path
             for part in (TOP, self.lab, node):
                 path = path / part
-                path.mkdir(exist_ok=True)
-                _adopt_cpuset(path)
+                self._make_group(path)
                 if part != node:
-                    _give_weight(path)
-            (path / LEAF).mkdir(exist_ok=True)
-            _adopt_cpuset(path / LEAF)
+                    self._give_weight(path)
+            self._make_group(path / LEAF)
+
+    def _make_group(self, path: Path) -> None:
+        self.files.make_folder(path)
+        if not (path / "cpuset.sched_load_balance").exists():
+            return  # on cgroup v2 an empty cpuset means "as the parent"; only v1 refuses processes until it is filled
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            if (path / name).exists() and (path.parent / name).exists():
+                self.files.write_in_place(path / name, self._read(path.parent / name).encode())
+
+    def _give_weight(self, path: Path) -> None:
+        for name, weight in WEIGHTS.items():
+            if (path / name).exists():
+                self.files.write_in_place(path / name, weight.encode())
+
+    def admit(self, node: str, pid: int) -> None:
+        """Make a process one of the node's."""
+        for entry in self.entry_files(node):
+            self.files.write_in_place(entry, str(pid).encode())
 
     def delegate(self, node: str) -> None:
         """On cgroup v2, switch on the controllers that the machine offers for the groups of the node's pods."""
@@ -80,29 +100,36 @@ class LabGroups:
             path = hierarchy.path
             for part in ("", TOP, self.lab, node):
                 path = path / part
-                for controller in (path / "cgroup.controllers").read_text().split():
+                for controller in self._read(path / "cgroup.controllers").split():
                     # Refused where processes sit in the group itself, as in a container: its pods then do without.
-                    with contextlib.suppress(OSError):
-                        (path / "cgroup.subtree_control").write_text(f"+{controller}")
+                    with contextlib.suppress(GarboardError):
+                        self.files.write_in_place(path / "cgroup.subtree_control", f"+{controller}".encode())
 
     def remove(self, node: str | None = None) -> list[Path]:
         """Remove the groups of a node, or of the whole lab; return those that are still in use."""
         left: list[Path] = []
         for hierarchy in self.hierarchies:
-            left += remove_tree(self.group(hierarchy, node))
+            left += self.remove_below(self.group(hierarchy, node))
             if node is None:
-                _remove_if_empty(hierarchy.path / TOP)
+                self.files.remove_group(hierarchy.path / TOP)
         return left
 
-    def cpu_seconds(self) -> float | None:
-        """The processor time that the processes of the lab have used."""
-        for hierarchy in self.hierarchies:
-            group = self.group(hierarchy)
-            if (group / "cpuacct.usage").exists():
-                return int((group / "cpuacct.usage").read_text()) / 1e9
-            if hierarchy.is_v2 and "usage_usec" in (text := (group / "cpu.stat").read_text()):
-                return int(text.split()[1]) / 1e6
-        return None
+    def remove_below(self, group: Path) -> list[Path]:
+        """Remove a group and those below it; return what could not be removed."""
+        if not group.is_dir():
+            return []
+        left = [path for child in sorted(group.iterdir()) if child.is_dir() for path in self.remove_below(child)]
+        return left or ([] if self.files.remove_group(group) else [group])
+
+    def members(self, group: Path) -> list[int]:
+        """Return the processes in a group; none once it has gone."""
+        try:
+            found = map(int, self._read(group / "cgroup.procs").split())
+            return [
+                pid for pid in found if pid > 0
+            ]  # 0 is a process of another namespace; a signal to 0 would reach us
+        except GarboardError:
+            return []
 
     def memory_bytes(self) -> int | None:
         """The working set of the lab's processes, as the kubelet counts it: all but idle pages of files."""
@@ -113,38 +140,9 @@ class LabGroups:
             ):
                 group = self.group(hierarchy)
                 if (group / name).exists():
-                    fields = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-                    return int((group / name).read_text()) - int(fields.get(inactive, 0))
+                    fields = dict(line.split() for line in self._read(group / "memory.stat").splitlines())
+                    return int(self._read(group / name)) - int(fields.get(inactive, 0))
         return None
 
-
-def remove_tree(group: Path) -> list[Path]:
-    """Remove a group and those below it; return what could not be removed."""
-    if not group.is_dir():
-        return []
-    left = [path for child in sorted(group.iterdir()) if child.is_dir() for path in remove_tree(child)]
-    return left or ([] if _remove_if_empty(group) else [group])
-
-
-def _remove_if_empty(group: Path) -> bool:
-    try:
-        group.rmdir()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-def _give_weight(group: Path) -> None:
-    for name, weight in WEIGHTS.items():
-        if (group / name).exists():
-            (group / name).write_text(weight)
-
-
-def _adopt_cpuset(group: Path) -> None:
-    for name in ("cpuset.cpus", "cpuset.mems"):
-        file, parent = group / name, group.parent / name
-        # On cgroup v2 an empty file means "as the parent"; only v1 refuses processes until it is filled.
-        if file.exists() and parent.exists() and (group / "cpuset.sched_load_balance").exists():
-            file.write_text(parent.read_text())
+    def _read(self, path: Path) -> str:
+        return self.files.read_kernel_file(path)

@@ -1,4 +1,7 @@
-"""Talking to a lab's supervisor: one request and one answer, each a line of JSON, over a socket of the file system."""
+"""Talking to a lab's supervisor: one request and one answer, each a line of JSON, over a socket of the file system.
+
+The descriptor of the socket's folder is opened here and not by `host`: it only names the socket for this process.
+"""
 
 import asyncio
 import json
@@ -16,7 +19,7 @@ ANSWER_WITHIN_S = 120.0
 
 
 class SupervisorGone(GarboardError):
-    """Nobody answers for this lab."""
+    """The supervisor of this lab does not answer."""
 
     default_class = "lab-not-running"
 
@@ -69,4 +72,4 @@ async def answer_one(
         await writer.drain()
         writer.close()
     except OSError:
-        pass  # the asker has gone
+        pass  # the client has gone

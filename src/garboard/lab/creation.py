@@ -1,36 +1,27 @@
-"""Making labs: the order of the steps from an order to a cluster that is ready."""
+"""Making labs: the steps from what `lab up` was asked for to a cluster that is ready."""
 
-import shutil
+import contextlib
 import socket
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from garboard.errors import BadUsage, GarboardError
 from garboard.lab.bootstrap import ClusterBootstrap, measured
 from garboard.lab.control import SupervisorGone, ask
-from garboard.lab.kubeadm import PATCHES, Documents, Needs, check_documents
+from garboard.lab.kubeadm import PATCHES, Needs, check_documents
 from garboard.lab.labs import Labs
-from garboard.lab.limits import Limits
-from garboard.lab.patches import merge_patches
-from garboard.lab.preflight import Preflight
+from garboard.lab.layout import failed_folder
+from garboard.lab.order import Order, merge_patches
+from garboard.lab.preflight import InotifyLimit, Preflight
 from garboard.lab.provision import NodeContent, provision
-from garboard.lab.record import ProcessId, Record, Stage, myself
+from garboard.lab.record import Record, Stage
 from garboard.lab.removal import remove
 from garboard.lab.topology import Bootstrap, Lab, Node
+from garboard.retry import Pauses, retry
 
 SUPERVISOR_WITHIN_S = 15.0
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What `lab up` was asked for."""
-
-    lab: Lab
-    yours: Documents = field(default_factory=dict)
-    patches: Mapping[str, bytes] = field(default_factory=dict)
+FAILED_KEPT = 10  # labs of tests have a new name each time
 
 
 def up(labs: Labs, order: Order) -> Record:
@@ -42,37 +33,44 @@ def up(labs: Labs, order: Order) -> Record:
         preflight.require()
         needs = find_needs(labs, preflight, order)
         check_documents(order.lab, needs, order.yours)
-    with measured(timings, "programs and images"):
-        content = labs.node_content(order.lab, order.lab.version)
-    record = _claim(labs, order.lab)
-    try:
-        Limits(labs.machine, labs.home).raise_for(nodes)
-        record = _raise(labs, order, record, content, needs, timings)
-    except BaseException:
-        _clear_failed(labs, order.lab.name)
-        raise
+    with contextlib.ExitStack() as images:
+        images.enter_context(labs.using_images())
+        with measured(timings, "programs and images"):
+            content = labs.node_content(order.lab, order.lab.version)
+        record = claim(labs, order.lab)
+        try:
+            InotifyLimit(labs.machine, labs.home).raise_for(nodes)
+            record = _start_bare(labs, order, record, content, needs, timings)
+            images.close()
+            _bootstrap(labs, order, record, needs, timings)
+        except BaseException:
+            clear_failed(labs, order.lab.name)
+            raise
     timings["total"] = round(time.monotonic() - began, 3)
     return labs.records.update(record, stage=Stage.READY, timings=timings)
 
 
-def _raise(
+def _start_bare(
     labs: Labs, order: Order, record: Record, content: NodeContent, needs: Needs, timings: dict[str, float]
 ) -> Record:
-    """Start the supervisor and the nodes and make a cluster of them."""
-    is_cluster = order.lab.bootstrap is not Bootstrap.NONE
+    """Start the supervisor and the nodes."""
     labs.report("starting the lab's supervisor")
     with measured(timings, "supervisor"):
-        record = _start_supervisor(labs, record)
-    bootstrap = labs.bootstrap(record, needs, order.yours)
+        record = start_supervisor(labs, record)
     keep_order(labs, order, needs)
     labs.report(f"starting {len(order.lab.nodes)} nodes")
     with measured(timings, "nodes"):
         _start_nodes(labs, record.lab, content)
+    return record
+
+
+def _bootstrap(labs: Labs, order: Order, record: Record, needs: Needs, timings: dict[str, float]) -> None:
+    """Make a cluster of the nodes, unless they are to stay bare."""
+    bootstrap = labs.bootstrap(record, needs, order.yours)
     for node in order.lab.nodes:
         place_patches(labs, bootstrap, node)
-    if is_cluster:
+    if order.lab.bootstrap is not Bootstrap.NONE:
         bootstrap.run(record.port, timings)
-    return record
 
 
 def find_needs(labs: Labs, preflight: Preflight, order: Order) -> Needs:
@@ -80,18 +78,17 @@ def find_needs(labs: Labs, preflight: Preflight, order: Order) -> Needs:
     mode = preflight.proxy_mode()
     if mode.lacks and order.lab.bootstrap is not Bootstrap.NONE:
         labs.report(f"kube-proxy uses {mode.mode}: {mode.lacks}")
-    is_v1 = any(not each.is_v2 and "memory" in each.options for each in labs.groups("").hierarchies)
-    return Needs(is_v1, mode.mode)
+    return Needs(labs.has_cgroup_v1(), mode.mode)
 
 
-def _claim(labs: Labs, lab: Lab) -> Record:
+def claim(labs: Labs, lab: Lab) -> Record:
     """Take the lab's name; what an earlier run left under it is cleared away, what is alive is not touched."""
-    (labs.home / "labs").mkdir(parents=True, exist_ok=True)
-    labs.home.chmod(0o700)
+    labs.machine.make_folder(labs.home / "labs")
+    labs.machine.change_mode(labs.home, 0o700)
     with labs.machine.locked(labs.home / ".lock"):
         if lab.name in labs.records.names():
             earlier = labs.records.read(lab.name)
-            if earlier is not None and not earlier.is_left_over:
+            if earlier is not None and not labs.records.is_left_over(earlier):
                 raise BadUsage(
                     f"lab {lab.name} exists already",
                     hint=f"remove it with `garboard lab down --name {lab.name}`, or choose another --name",
@@ -99,13 +96,13 @@ def _claim(labs: Labs, lab: Lab) -> Record:
                 )
             labs.report(f"clearing away what is left of an earlier lab {lab.name}")
             remove(labs, lab.name)
-        labs.files(lab.name).folder.mkdir(mode=0o700)
-        return labs.records.write(Record(lab, Stage.CREATING, myself()))
+        labs.machine.make_folder(labs.files(lab.name).folder, mode=0o700)
+        return labs.records.write(Record(lab, Stage.CREATING, labs.records.processes.myself()))
 
 
-def _start_supervisor(labs: Labs, record: Record) -> Record:
-    """Start the lab's one process; it inherits the loopback port, for it lives in another network."""
-    files = labs.files(record.lab.name)
+def start_supervisor(labs: Labs, record: Record) -> Record:
+    """Start the supervisor; it inherits the port on the loopback address, which its own network does not have."""
+    files, processes = labs.files(record.lab.name), labs.records.processes
     with socket.create_server(("127.0.0.1", 0)) as forward:
         port = forward.getsockname()[1]
         command: list[str | Path] = [
@@ -113,25 +110,23 @@ def _start_supervisor(labs: Labs, record: Record) -> Record:
             "--forward", str(forward.fileno()),
         ]  # fmt: skip
         pid = labs.machine.start_detached(command, log=files.supervisor_log, keep=[forward.fileno()])
-    record = labs.records.update(record, supervisor=ProcessId.of(pid), port=port)
-    deadline = time.monotonic() + SUPERVISOR_WITHIN_S
-    while True:
-        try:
-            ask(files.control, {"do": "ping"})
-        except SupervisorGone:
-            if time.monotonic() > deadline or ProcessId.of(pid) is None:
-                said = labs.machine.read_file(files.supervisor_log).decode("utf-8", "replace").strip()
-                raise GarboardError(f"the lab's supervisor did not start:\n{said}", error_class="supervisor") from None
-            time.sleep(0.02)
-        else:
-            return record
+    record = labs.records.update(record, supervisor=processes.identify(pid), port=port)
+    try:
+        retry(
+            lambda: ask(files.control, {"do": "ping"}), timeout_s=SUPERVISOR_WITHIN_S, pauses=Pauses.every(0.02),
+            is_passing=lambda error: isinstance(error, SupervisorGone) and processes.identify(pid) is not None,
+        )  # fmt: skip
+    except SupervisorGone:
+        said = labs.machine.read_file(files.supervisor_log).decode("utf-8", "replace").strip()
+        raise GarboardError(f"the lab's supervisor did not start:\n{said}", error_class="supervisor") from None
+    return record
 
 
 def _start_nodes(labs: Labs, lab: Lab, content: NodeContent) -> None:
     root = labs.root_plan()
 
     def start(node: Node) -> None:
-        provision(labs.files(lab.name).node(node.name), lab, node, root, content)
+        provision(labs.machine, labs.files(lab.name).node(node.name), lab, node, root, content)
         labs.start_node(lab, node)
         labs.report(f"{node.name}: runs")
 
@@ -149,19 +144,29 @@ def keep_order(labs: Labs, order: Order, needs: Needs) -> None:
     """Keep what the user gave with the lab, for nodes that are added later."""
     files = labs.files(order.lab.name)
     labs.records.write_given(files, order.yours, needs)
-    files.patches.mkdir()
+    labs.machine.make_folder(files.patches)
     for name, data in merge_patches(order.patches).items():
         labs.machine.write_file(files.patches / name, data)
 
 
-def _clear_failed(labs: Labs, name: str) -> None:
+def drop_old_logs(labs: Labs, kept: int = FAILED_KEPT) -> None:
+    """Make room for the logs of one more lab: of those that did not come up, the last few are kept."""
+    found = sorted(failed_folder(labs.home).glob("*"), key=lambda each: each.stat().st_mtime, reverse=True)
+    for each in found[kept - 1 :]:
+        labs.machine.remove_tree(each, ignore_errors=True)
+
+
+def clear_failed(labs: Labs, name: str) -> None:
     """Keep the logs of a lab that did not come up, and nothing else of it."""
-    files, kept = labs.files(name), labs.home / "failed" / name
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.mkdir(parents=True)
+    files, kept = labs.files(name), failed_folder(labs.home) / name
+    labs.machine.remove_tree(kept, ignore_errors=True)
+    drop_old_logs(labs)
+    labs.machine.make_folder(kept)
     for node in sorted((files.folder / "nodes").glob("*")):
-        shutil.copytree(files.node(node.name).var / "log", kept / node.name, symlinks=True, dirs_exist_ok=True)
+        logs = files.node(node.name).var / "log"
+        if logs.is_dir():  # it may have failed before that
+            labs.machine.copy_tree(logs, kept / node.name, follows_links=False)
     if files.supervisor_log.exists():
-        shutil.copy2(files.supervisor_log, kept)
+        labs.machine.copy_file(files.supervisor_log, kept / files.supervisor_log.name)
     labs.report(f"the lab did not come up; its logs are in {kept}")
     remove(labs, name)

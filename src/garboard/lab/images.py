@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from garboard.lab.machine import MAX_PROGRAM_BYTES, LabFilesystem
+
 EPOCH = "1970-01-01T00:00:00Z"
 BINARY_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ImageDefinition:
     """An image: its name with tag, its files (path in the image → path here), its links and what it runs."""
 
     name: str
@@ -28,10 +30,10 @@ class Image:
     user: str = ""
 
 
-def write_archive(image: Image, into: IO[bytes], *, architecture: str) -> None:
+def write_archive(image: ImageDefinition, into: IO[bytes], machine: LabFilesystem, *, architecture: str) -> None:
     """Write `image` as a docker archive, which `ctr images import` takes."""
     layer = io.BytesIO()
-    _write_layer(image, layer)
+    _write_layer(image, layer, machine)
     digest = hashlib.sha256(layer.getbuffer()).hexdigest()
     config = json.dumps(_config(image, digest, architecture), sort_keys=True).encode()
     config_name = f"{hashlib.sha256(config).hexdigest()}.json"
@@ -45,7 +47,7 @@ def write_archive(image: Image, into: IO[bytes], *, architecture: str) -> None:
         tar.addfile(_entry(layer_name, size), layer)
 
 
-def _config(image: Image, layer_digest: str, architecture: str) -> dict[str, object]:
+def _config(image: ImageDefinition, layer_digest: str, architecture: str) -> dict[str, object]:
     run = {"Entrypoint": list(image.entrypoint), "Env": [f"PATH={BINARY_PATH}"], "User": image.user, "WorkingDir": "/"}
     return {
         "architecture": architecture,
@@ -57,14 +59,14 @@ def _config(image: Image, layer_digest: str, architecture: str) -> dict[str, obj
     }
 
 
-def _write_layer(image: Image, into: IO[bytes]) -> None:
+def _write_layer(image: ImageDefinition, into: IO[bytes], machine: LabFilesystem) -> None:
     with tarfile.open(fileobj=into, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for folder in _folders(image):
             entry = _entry(folder, 0, mode=0o1777 if folder == "tmp" else 0o755)
             entry.type = tarfile.DIRTYPE
             tar.addfile(entry)
         for inside, path in sorted(image.files.items()):
-            data = path.read_bytes()
+            data = machine.read_file(path, limit=MAX_PROGRAM_BYTES)
             tar.addfile(_entry(inside.lstrip("/"), len(data), mode=path.stat().st_mode & 0o777), io.BytesIO(data))
         for inside, target in sorted(image.links.items()):
             entry = _entry(inside.lstrip("/"), 0, mode=0o777)
@@ -72,7 +74,7 @@ def _write_layer(image: Image, into: IO[bytes]) -> None:
             tar.addfile(entry)
 
 
-def _folders(image: Image) -> list[str]:
+def _folders(image: ImageDefinition) -> list[str]:
     """Every folder that the files, links and named folders need, parents first."""
     wanted: set[str] = set()
     for path in [*(Path(each).parent for each in (*image.files, *image.links)), *map(Path, image.folders)]:

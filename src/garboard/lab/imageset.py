@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import shutil
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from garboard.errors import NotReady
 from garboard.lab.binaries import Binaries
 from garboard.lab.binaries.build import Report
 from garboard.lab.binaries.download import machine_architecture
-from garboard.lab.images import Image, write_archive
-from garboard.lab.machine import Machine
+from garboard.lab.images import ImageDefinition, write_archive
+from garboard.lab.machine import LabMachine
 
 REGISTRY = "registry.k8s.io"
 CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -31,6 +30,7 @@ PROXY_TOOLS = (
 IMAGE_PROGRAMS = (*CONTROL_PLANE, "kube-proxy", "etcd", "etcdctl", "coredns", "pause")
 # To be raised when the same programs would give other images.
 LAYOUT = 1
+# A copy of the store shares its files, which never change, by hard links; these do change and are copied.
 STORE_DATABASES = ".db"
 IMPORT_WITHIN_S = 300.0
 
@@ -40,7 +40,7 @@ def pause_image(binaries: Binaries, version: str) -> str:
     return f"{REGISTRY}/pause:{binaries.pins.wanted('pause', kubernetes=version).version}"
 
 
-def release_images(binaries: Binaries, machine: Machine, version: str) -> tuple[Image, ...]:
+def release_images(binaries: Binaries, machine: LabMachine, version: str) -> tuple[ImageDefinition, ...]:
     """Describe the images that kubeadm of `version` asks for, under the names it asks for."""
     etcd = binaries.pins.wanted("etcd", kubernetes=version).version.removeprefix("v")
     coredns = binaries.pins.wanted("coredns", kubernetes=version).version
@@ -52,7 +52,7 @@ def release_images(binaries: Binaries, machine: Machine, version: str) -> tuple[
             "/pause",
         ),
         _single(f"coredns/coredns:{coredns}", binaries.locate_for("coredns", version), "/coredns"),
-        Image(
+        ImageDefinition(
             f"{REGISTRY}/etcd:{etcd}-0",
             {f"/usr/local/bin/{name}": binaries.locate_for(name, version) for name in ("etcd", "etcdctl")},
             ("/usr/local/bin/etcd",),
@@ -63,7 +63,7 @@ def release_images(binaries: Binaries, machine: Machine, version: str) -> tuple[
     return tuple(images)
 
 
-def release_key(binaries: Binaries, machine: Machine, versions: Sequence[str]) -> str:
+def release_key(binaries: Binaries, machine: LabMachine, versions: Sequence[str]) -> str:
     """Name the set of images of some releases: another program, or another tool of the machine, is another set."""
     programs = [binaries.locate_for(name, version) for version in versions for name in IMAGE_PROGRAMS]
     tools = [path.resolve() for name in PROXY_TOOLS if (path := machine.find_program(name))]
@@ -72,12 +72,12 @@ def release_key(binaries: Binaries, machine: Machine, versions: Sequence[str]) -
     return f"{'+'.join(versions)}-{digest[:12]}"
 
 
-def _single(name: str, program: Path, inside: str | None = None) -> Image:
+def _single(name: str, program: Path, inside: str | None = None) -> ImageDefinition:
     inside = inside or f"/usr/local/bin/{program.name}"
-    return Image(f"{REGISTRY}/{name}", {inside: program}, (inside,), folders=("tmp",))
+    return ImageDefinition(f"{REGISTRY}/{name}", {inside: program}, (inside,), folders=("tmp",))
 
 
-def _proxy_image(binaries: Binaries, machine: Machine, version: str) -> Image:
+def _proxy_image(binaries: Binaries, machine: LabMachine, version: str) -> ImageDefinition:
     files = {"/usr/local/bin/kube-proxy": binaries.locate_for("kube-proxy", version)}
     links: dict[str, str] = {}
     found = [machine.find_program(name) for name in PROXY_TOOLS]
@@ -88,12 +88,12 @@ def _proxy_image(binaries: Binaries, machine: Machine, version: str) -> Image:
     add_programs(
         files, links, [*(path for path in found if path), *sorted(Path("/usr/lib").glob("*/xtables/*.so"))], machine
     )
-    return Image(
+    return ImageDefinition(
         f"{REGISTRY}/kube-proxy:{version}", files, ("/usr/local/bin/kube-proxy",), links, ("tmp", "run", "var/lib")
     )
 
 
-def add_programs(files: dict[str, Path], links: dict[str, str], programs: Sequence[Path], machine: Machine) -> None:
+def add_programs(files: dict[str, Path], links: dict[str, str], programs: Sequence[Path], machine: LabMachine) -> None:
     """Add programs with every link on the way to them and the shared libraries that they name."""
     libraries = shared_libraries(machine.run(["ldd", *programs], check=False).stdout)
     for path in dict.fromkeys([*programs, *libraries]):
@@ -121,38 +121,38 @@ def shared_libraries(ldd: str) -> list[Path]:
 class ImageStore:
     """Folders of containerd with images already imported and unpacked, one for each set of images."""
 
-    machine: Machine
+    machine: LabMachine
     home: Path
     report: Report
 
-    def prepare(self, key: str, images: Callable[[], Sequence[Image]]) -> Path:
+    def prepare(self, key: str, images: Callable[[], Sequence[ImageDefinition]]) -> Path:
         """Return the containerd root of the set `key`; the first time its images are made and imported."""
         folder = self.home / key
         if folder.is_dir():
             return folder
-        self.home.mkdir(parents=True, exist_ok=True)
+        self.machine.make_folder(self.home)
         with self.machine.locked(self.home / ".lock"):
             if not folder.is_dir():
                 self._import(images(), folder)
         return folder
 
-    def _import(self, images: Sequence[Image], folder: Path) -> None:
+    def _import(self, images: Sequence[ImageDefinition], folder: Path) -> None:
         for leftover in self.home.glob(".incoming-*"):
-            shutil.rmtree(leftover)
+            self.machine.remove_tree(leftover)
         scratch = self.home / f".incoming-{uuid.uuid4().hex[:8]}"
         archives = scratch / "archives"
-        archives.mkdir(parents=True)
+        self.machine.make_folder(archives)
         paths: list[Path] = []
         for image in images:
             self.report(f"assembling image {image.name}")
             path = archives / f"{len(paths)}.tar"
-            with path.open("wb") as handle:
-                write_archive(image, handle, architecture=machine_architecture())
+            with self.machine.writing(path) as handle:
+                write_archive(image, handle, self.machine, architecture=machine_architecture())
             paths.append(path)
         self.report(f"importing {len(paths)} images, once for all nodes")
         self.machine.run(_import_command(scratch, paths), timeout_s=IMPORT_WITHIN_S)
-        (scratch / "root").rename(folder)
-        shutil.rmtree(scratch)
+        self.machine.rename(scratch / "root", folder)
+        self.machine.remove_tree(scratch)
 
 
 def _import_command(scratch: Path, archives: Iterable[Path]) -> list[str | Path]:
@@ -170,23 +170,3 @@ kill $containerd; wait $containerd || true
 """
     inside: list[str | Path] = ["/bin/sh", "-c", script, "import", scratch, *archives]
     return ["unshare", "--mount", "--pid", "--kill-child=KILL", "--mount-proc", "--", *inside]
-
-
-def copy_store(source: Path, target: Path) -> None:
-    """Give a node its own containerd root: files that never change are shared by hard links, databases are copied."""
-    target.mkdir(parents=True, exist_ok=True)
-    shutil.copystat(source, target)
-    for entry in source.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            copy_store(entry, target / entry.name)
-        else:
-            _link_or_copy(entry, target / entry.name)
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    if source.is_symlink():
-        target.symlink_to(source.readlink())
-    elif source.suffix == STORE_DATABASES:
-        shutil.copy2(source, target)
-    else:
-        target.hardlink_to(source)

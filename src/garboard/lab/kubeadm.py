@@ -1,11 +1,13 @@
-"""The documents with which kubeadm makes a cluster of the lab's nodes: the user's, completed by the lab. Pure."""
+"""The documents with which kubeadm makes a cluster of the lab's nodes: the user's, completed by the lab. Pure.
 
-from collections.abc import Mapping
+Where the user's documents and what the lab needs disagree, every disagreement is named.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from garboard.documents import Json, write_yaml
+from garboard.documents import Json, equal, write_yaml
 from garboard.errors import BadDocument
-from garboard.lab.merge import Conflict, fill, merge, refuse
 from garboard.lab.topology import API_PORT, ENDPOINT_NAME, Lab, Node, Role
 
 KUBEADM = "kubeadm.k8s.io/v1beta4"
@@ -38,6 +40,18 @@ class Needs:
 
     is_cgroup_v1: bool
     proxy_mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A field to which the user and the lab give different values."""
+
+    where: str
+    yours: Json
+    needed: Json
+
+    def __str__(self) -> str:
+        return f"{self.where} is {self.yours!r}, the lab needs {self.needed!r}"
 
 
 Documents = Mapping[str, dict[str, Json]]
@@ -101,13 +115,13 @@ def cluster_needs(lab: Lab) -> dict[str, Json]:
 
 
 def kubelet_needs(needs: Needs) -> dict[str, Json]:
-    """There is no systemd in a node; and since 1.35 the kubelet refuses cgroup v1 unless told otherwise."""
+    """Return what the kubelet needs: a node has no systemd, and since 1.35 cgroup v1 has to be allowed by name."""
     return {"cgroupDriver": "cgroupfs", **({"failCgroupV1": False} if needs.is_cgroup_v1 else {})}
 
 
 # The controller manager makes a service account and a token for each of its forty controllers before one of them works;
-# at its usual 20 requests a second that alone takes five seconds. And whoever starts before the API server should look
-# again sooner than after two.
+# at its usual 20 requests a second that alone takes five seconds. And a component that starts before the API server
+# should try again sooner than after two.
 CLUSTER_DEFAULTS: dict[str, Json] = {
     "controllerManager": {
         "extraArgs": [
@@ -142,7 +156,7 @@ def sort_documents(documents: list[tuple[Json, str]]) -> dict[str, dict[str, Jso
         if document.get("apiVersion") != GROUPS[str(kind)]:
             raise BadDocument(
                 f"{place}: {kind} is {document.get('apiVersion')!r}, a lab takes {GROUPS[str(kind)]}",
-                hint="convert it with `kubeadm config migrate`",
+                hint="convert it with `garboard config migrate`",
             )
         if kind in found:
             raise BadDocument(f"{place}: a second {kind}", hint="write each kind once")
@@ -193,3 +207,59 @@ def _taints(lab: Lab) -> dict[str, Json]:
 
 def _local_endpoint(node: Node) -> dict[str, Json]:
     return {"advertiseAddress": node.address, "bindPort": API_PORT}
+
+
+def merge(yours: Json, needed: Json, where: str, conflicts: list[Conflict]) -> Json:
+    """Return `yours` with everything of `needed` in it, and note in `conflicts` where they contradict each other."""
+    if yours is None:
+        return needed
+    if isinstance(yours, dict) and isinstance(needed, dict):
+        merged = dict(yours)
+        for key, value in needed.items():
+            merged[key] = merge(yours.get(key), value, f"{where}.{key}", conflicts)
+        return merged
+    if isinstance(yours, list) and isinstance(needed, list):
+        return _merge_lists(yours, needed, where, conflicts)
+    if not equal(yours, needed):
+        conflicts.append(Conflict(where, yours, needed))
+    return yours
+
+
+def fill(yours: Json, default: Json) -> Json:
+    """Return `yours` completed by `default`; a list is completed by the named entries whose name it does not have."""
+    if yours is None:
+        return default
+    if isinstance(yours, dict) and isinstance(default, dict):
+        return {**default, **{key: fill(value, default.get(key)) for key, value in yours.items()}}
+    if isinstance(yours, list) and isinstance(default, list):
+        named = {_name(entry) for entry in yours if isinstance(_name(entry), str)}
+        return [*yours, *(entry for entry in default if isinstance(_name(entry), str) and _name(entry) not in named)]
+    return yours
+
+
+def refuse(conflicts: Iterable[Conflict], source: str) -> None:
+    """Raise one error that names every conflict, if there is any."""
+    found = list(conflicts)
+    if found:
+        listed = "".join(f"\n  {each}" for each in found)
+        raise BadDocument(
+            f"{source} contradicts what a lab needs:{listed}",
+            hint="leave these fields out; the lab sets them",
+            error_class="lab-conflict",
+        )
+
+
+def _merge_lists(yours: list[Json], needed: list[Json], where: str, conflicts: list[Conflict]) -> Json:
+    """Unite two lists; entries with a `name` (arguments, volumes) are the same entry when the name is."""
+    merged = list(yours)
+    for entry in needed:
+        same = next((each for each in yours if _name(each) is not None and _name(each) == _name(entry)), None)
+        if same is not None:
+            merge(same, entry, f"{where}[{_name(entry)}]", conflicts)
+        elif not any(equal(each, entry) for each in merged):
+            merged.append(entry)
+    return merged
+
+
+def _name(entry: Json) -> Json:
+    return entry.get("name") if isinstance(entry, dict) else None

@@ -1,7 +1,8 @@
 """The labs of this machine: where each is, how to reach its nodes and what goes into them."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +12,13 @@ from garboard.lab.binaries import CLUSTER_PROGRAMS, Binaries
 from garboard.lab.bootstrap import ClusterBootstrap
 from garboard.lab.cgroups import LabGroups, parse_hierarchies
 from garboard.lab.control import ask
-from garboard.lab.entering import enter_command
-from garboard.lab.images import Image
+from garboard.lab.images import ImageDefinition
 from garboard.lab.imageset import ImageStore, pause_image, release_images, release_key
 from garboard.lab.kubeadm import Documents, Needs
-from garboard.lab.layout import LabFiles, images_folder
-from garboard.lab.machine import Machine
-from garboard.lab.mounts import RootPlan, plan_root
+from garboard.lab.layout import LabFiles, images_folder, program_folder
+from garboard.lab.machine import LabMachine
+from garboard.lab.namespaces import RootPlan, enter_command, plan_root
+from garboard.lab.program import NodeGarboard, compiled_packages
 from garboard.lab.provision import NodeContent
 from garboard.lab.record import Record, Records
 from garboard.lab.topology import Lab, Node
@@ -31,7 +32,7 @@ CAP_SYS_RESOURCE = 24
 class Labs:
     """All labs of one home on this machine."""
 
-    machine: Machine
+    machine: LabMachine
     home: Path
     binaries: Binaries
     # This, with `--home HOME --name NAME --forward FD`, is the supervisor of a lab.
@@ -49,7 +50,7 @@ class Labs:
     def running(self) -> list[Record]:
         """The records of all labs that are alive."""
         found = (self.records.read(name) for name in self.records.names())
-        return [record for record in found if record is not None and not record.is_left_over]
+        return [record for record in found if record is not None and not self.records.is_left_over(record)]
 
     def ask(self, lab: str, request: dict[str, Json]) -> dict[str, Json]:
         """Ask the supervisor of a lab."""
@@ -61,6 +62,12 @@ class Labs:
         nodes = self.ask(lab, {"do": "status"})["nodes"]
         assert isinstance(nodes, dict)
         return {name: int(str(facts["pid"])) for name, facts in nodes.items() if isinstance(facts, dict)}
+
+    def ready_servers(self, lab: str) -> list[str]:
+        """The addresses of the API servers that the load balancer has found ready."""
+        endpoint = self.ask(lab, {"do": "status"})["endpoint"]
+        assert isinstance(endpoint, dict)
+        return [address for address, is_ready in endpoint.items() if is_ready]
 
     def start_node(self, lab: Lab, node: Node) -> None:
         """Have the supervisor start a node whose files are there."""
@@ -96,11 +103,33 @@ class Labs:
             cni_plugins=paths["cni-plugins"],
             image_store=images,
             pause_image=pause_image(self.binaries, version),
-            may_lower_oom_score=has_capability(Path("/proc/self/status").read_text(), CAP_SYS_RESOURCE),
-            python=self.python,
+            may_lower_oom_score=has_capability(self._read_proc("status"), CAP_SYS_RESOURCE),
+            program=self.program(),
         )
 
-    def _images(self, versions: Sequence[str]) -> list[Image]:
+    def program(self) -> NodeGarboard:
+        """garboard, as it goes into nodes."""
+        return NodeGarboard(program_folder(self.home), self.python, compiled_packages())
+
+    @contextmanager
+    def using_images(self) -> Iterator[None]:
+        """Keep images from being removed between the moment they are found and the moment a node has links to them."""
+        self.machine.make_folder(images_folder(self.home))
+        with self.machine.locked(self._images_lock, shared=True):
+            yield
+
+    @contextmanager
+    def images_locked(self) -> Iterator[bool]:
+        """Keep images from being used while the block runs; it learns whether they are free."""
+        self.machine.make_folder(images_folder(self.home))
+        with self.machine.locked(self._images_lock, wait=False) as is_free:
+            yield is_free
+
+    @property
+    def _images_lock(self) -> Path:
+        return images_folder(self.home) / ".in-use"
+
+    def _images(self, versions: Sequence[str]) -> list[ImageDefinition]:
         """The images of some releases, those that they share once."""
         found = (image for version in versions for image in release_images(self.binaries, self.machine, version))
         return list({image.name: image for image in found}.values())
@@ -120,7 +149,14 @@ class Labs:
     def groups(self, name: str) -> LabGroups:
         """The control groups of a lab; labs of the same name under another home have others."""
         tag = hashlib.sha256(str(self.home).encode()).hexdigest()[:6]
-        return LabGroups(parse_hierarchies(Path("/proc/self/mountinfo").read_text()), f"{name}.{tag}")
+        return LabGroups(self.machine, parse_hierarchies(self._read_proc("mountinfo")), f"{name}.{tag}")
+
+    def has_cgroup_v1(self) -> bool:
+        """Say whether kubelets here work with cgroup v1."""
+        return any(not each.is_v2 and "memory" in each.options for each in self.groups("").hierarchies)
+
+    def _read_proc(self, name: str) -> str:
+        return self.machine.read_kernel_file(Path("/proc/self") / name)
 
     def root_plan(self) -> RootPlan:
         """What every node sees of this machine's folders."""

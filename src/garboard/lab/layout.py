@@ -77,7 +77,7 @@ class LabFiles:
 
     @property
     def given(self) -> Path:
-        """The user's configuration documents, and what the machine asked for beside them."""
+        """The user's configuration documents, and what this machine needs in addition."""
         return self.folder / "given.json"
 
     @property
@@ -88,6 +88,48 @@ class LabFiles:
         return NodeFiles(self.folder / "nodes" / name)
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotFiles:
+    """The files of one snapshot: those of a lab's nodes, and what says how they were made."""
+
+    home: Path
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        return snapshots_folder(self.home) / self.name
+
+    @property
+    def manifest(self) -> Path:
+        return self.folder / "snapshot.json"
+
+    @property
+    def given(self) -> Path:
+        return self.folder / "given.json"
+
+    @property
+    def patches(self) -> Path:
+        return self.folder / "patches"
+
+    def node(self, name: str) -> NodeFiles:
+        return NodeFiles(self.folder / "nodes" / name)
+
+
+def snapshots_folder(home: Path) -> Path:
+    """Where the snapshots of labs are kept."""
+    return home / "snapshots"
+
+
 def images_folder(home: Path) -> Path:
     """Where the container images that all labs share are kept, unpacked."""
     return home / "images"
+
+
+def failed_folder(home: Path) -> Path:
+    """Where the logs of labs that did not come up are kept, by the names of the labs."""
+    return home / "failed"
+
+
+def program_folder(home: Path) -> Path:
+    """Where the copy of garboard that nodes share is kept."""
+    return home / "garboard"

@@ -6,6 +6,8 @@ from garboard.lab.topology import ENDPOINT_ADDRESS, ENDPOINT_NAME, NODE_NETWORK,
 
 BRIDGE = "switch"
 PREFIX = NODE_NETWORK.prefixlen
+PEER_PORT, PEER_TABLE = 2380, "etcd_start"
+ETCD_METRICS_PORT = 2381  # where etcd listens once it serves its peers
 # The switch forwards (to nowhere), and its rules are for what it forwards: frames between nodes only cross its bridge.
 SWITCH_SYSCTLS = {
     "/proc/sys/net/ipv4/ip_forward": "1",
@@ -15,19 +17,19 @@ SWITCH_SYSCTLS = {
 
 
 def switch_commands() -> str:
-    """Make the bridge; its address is the endpoint's and the nodes' gateway, though nothing lies behind it."""
+    """Make the bridge; its address is that of the endpoint, and the gateway of the nodes, which has no way out."""
     return (
         "link set lo up\n"
         f"link add {BRIDGE} type bridge\n"
         f"addr add {ENDPOINT_ADDRESS}/{PREFIX} dev {BRIDGE}\n"
         f"link set {BRIDGE} up\n"
-        # It leads nowhere, but without it the kernel would not ask the rules below.
+        # There is nothing behind it, but without a route the kernel would not apply the rules below.
         f"route add default dev {BRIDGE}\n"
     )
 
 
 def refusal_rules() -> str:
-    """Refuse at once what leads out of the lab: a connection that gets no answer keeps its program waiting for minutes.
+    """Refuse connections out of the lab at once: a program whose connection gets no answer waits for minutes.
 
     The kernel's own "unreachable" will not do, for it is sent once a second at most. Run in the switch's namespace.
     """
@@ -54,7 +56,7 @@ def node_commands(node: Node) -> str:
 
 
 def route_commands(node: Node, others: Iterable[Node], pods: str) -> str:
-    """Lead the pod network of each other node to that node. Run in the node."""
+    """Route the pod network of each other node to that node. Run in the node."""
     return "".join(
         f"route replace {other.pod_subnet(pods)} via {other.address}\n" for other in others if other.name != node.name
     )
@@ -72,6 +74,23 @@ def partition_rules(pairs: Iterable[tuple[Node, Node]]) -> str:
         chain = "type filter hook forward priority 0; " + "; ".join(drops)
         lines.append(f"table bridge lab {{ chain forward {{ {chain}; }}; }}")
     return "\n".join(lines) + "\n"
+
+
+def peer_port_rules() -> str:
+    """Refuse the peers of this node's etcd, whose port is open before it answers there. Run in the node."""
+    chain = f"type filter hook input priority -10; iif eth0 tcp dport {PEER_PORT} reject with tcp reset"
+    return f"table inet {PEER_TABLE} {{ chain input {{ {chain}; }}; }}\n"
+
+
+def peer_port_opening() -> str:
+    """Take the rules of `peer_port_rules` away, if they are there. Run in the node."""
+    return f"table inet {PEER_TABLE}\ndelete table inet {PEER_TABLE}\n"
+
+
+def listens(table: bytes, port: int) -> bool:
+    """Whether somebody listens on the port, by the text of the kernel's /proc/net/tcp."""
+    rows = (line.split() for line in table.splitlines()[1:])
+    return any(row[3] == b"0A" and int(row[1].rpartition(b":")[2], 16) == port for row in rows)
 
 
 def hosts_file(lab: Lab) -> str:

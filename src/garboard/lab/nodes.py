@@ -1,15 +1,15 @@
 """Nodes of a lab that exists: add one, stop one as a power cut would, start it again, cut two off from each other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from garboard.documents import Json
 from garboard.errors import BadUsage, GarboardError
 from garboard.lab.creation import place_patches
 from garboard.lab.labs import Labs
-from garboard.lab.limits import Limits
 from garboard.lab.network import hosts_file
-from garboard.lab.preflight import Preflight
+from garboard.lab.preflight import InotifyLimit, Preflight
 from garboard.lab.provision import provision
 from garboard.lab.record import Record
 from garboard.lab.topology import Bootstrap, Lab, Node, Role
@@ -21,22 +21,30 @@ def add_node(labs: Labs, name: str, role: Role, version: KubernetesVersion | Non
     record = labs.records.require(name)
     total = 1 + sum(len(each.lab.nodes) for each in labs.running())
     Preflight(labs.machine, labs.home, total).require()
-    Limits(labs.machine, labs.home).raise_for(total)
+    InotifyLimit(labs.machine, labs.home).raise_for(total)
     lab = record.lab.with_node(role, version)
     node = lab.nodes[-1]
-    content = labs.node_content(lab, node.version)
-    record = labs.records.update(record, lab=lab)
-    try:
-        provision(labs.files(name).node(node.name), lab, node, labs.root_plan(), content)
+    with labs.using_images():
+        content = labs.node_content(lab, node.version)
+        record = labs.records.update(record, lab=lab)
+        with _forgotten_on_failure(labs, record, node):
+            provision(labs.machine, labs.files(name).node(node.name), lab, node, labs.root_plan(), content)
+    with _forgotten_on_failure(labs, record, node):
         labs.start_node(lab, node)
         labs.report(f"{node.name}: runs")
-        _tell_names(labs, lab)
+        _write_hosts(labs, lab)
         if lab.bootstrap is not Bootstrap.NONE:
             _join(labs, record, node)
+    return node
+
+
+@contextmanager
+def _forgotten_on_failure(labs: Labs, record: Record, node: Node) -> Iterator[None]:
+    try:
+        yield
     except BaseException:
         _forget(labs, record, node)
         raise
-    return node
 
 
 def _join(labs: Labs, record: Record, node: Node) -> None:
@@ -53,10 +61,10 @@ def _forget(labs: Labs, record: Record, node: Node) -> None:
         labs.ask(record.lab.name, {"do": "stop-node", "node": node.name})
     labs.records.update(record, lab=record.lab.without_node(node.name))
     folder = labs.files(record.lab.name).node(node.name).folder
-    folder.rename(folder.with_name(f".failed-{node.name}-{node.index}"))
+    labs.machine.rename(folder, folder.with_name(f".failed-{node.name}-{node.index}"))
 
 
-def _tell_names(labs: Labs, lab: Lab) -> None:
+def _write_hosts(labs: Labs, lab: Lab) -> None:
     """Write the names and addresses of all nodes into each that runs."""
     text = hosts_file(lab).encode()
     for name in labs.node_pids(lab.name):
@@ -69,11 +77,14 @@ def stop(labs: Labs, name: str, node: str) -> None:
     labs.ask(name, {"do": "stop-node", "node": node})
 
 
-def start(labs: Labs, name: str, node: str) -> None:
-    """Start a node that was stopped; its services find the disk as the cut left it."""
+def start(labs: Labs, name: str, node: str | None) -> None:
+    """Start a node that was stopped, or every one; its services find the disk as the cut left it."""
     lab = labs.records.require(name).lab
-    labs.start_node(lab, lab.node(node))
-    _tell_names(labs, lab)
+    running = labs.node_pids(name) if node is None else {}
+    for each in [lab.node(node)] if node is not None else lab.nodes:
+        if each.name not in running:
+            labs.start_node(lab, each)
+    _write_hosts(labs, lab)
 
 
 def partition(labs: Labs, name: str, one: str, other: str) -> None:

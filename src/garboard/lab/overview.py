@@ -1,4 +1,4 @@
-"""What there is: every lab in a line, and one lab with its nodes."""
+"""What there is to see: every lab in a line, one lab with its nodes, and where the logs of a node are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class NodeStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class LabStatus:
     """A lab as it is now; `missing` says what keeps its cluster from being ready."""
 
     name: str
@@ -78,8 +78,9 @@ def summarize(labs: Labs) -> list[Summary]:
 def _summary(labs: Labs, name: str, record: Record | None) -> Summary:
     if record is None:
         return Summary(name, "left over")
-    state = "left over" if record.is_left_over else record.stage.value
-    memory = None if record.is_left_over else memory_bytes(labs, record)
+    is_left_over = labs.records.is_left_over(record)
+    state = "left over" if is_left_over else record.stage.value
+    memory = None if is_left_over else memory_bytes(labs, record)
     endpoint = f"https://127.0.0.1:{record.port}" if record.port else "-"
     lab = record.lab
     return Summary(name, state, str(lab.version), lab.bootstrap.value, len(lab.nodes), memory, endpoint)
@@ -87,18 +88,14 @@ def _summary(labs: Labs, name: str, record: Record | None) -> Summary:
 
 def memory_bytes(labs: Labs, record: Record) -> int | None:
     """The memory of a lab: the working set of its nodes, and its supervisor."""
-    supervisor = record.supervisor
-    if supervisor is None:
+    if record.supervisor is None:
         return None
-    groups = labs.groups(record.lab.name).memory_bytes()
-    try:
-        pages = int(Path(f"/proc/{supervisor.pid}/statm").read_text().split()[1])
-    except (FileNotFoundError, ProcessLookupError):  # it went down while we looked
-        return None
-    return None if groups is None else groups + pages * 4096
+    nodes = labs.groups(record.lab.name).memory_bytes()
+    supervisor = labs.records.processes.memory_bytes(record.supervisor)
+    return None if nodes is None or supervisor is None else nodes + supervisor
 
 
-def inspect(labs: Labs, name: str) -> Status:
+def inspect(labs: Labs, name: str) -> LabStatus:
     """Describe one lab with its nodes, and ask its cluster whether it is ready."""
     record = labs.records.require(name)
     try:
@@ -117,11 +114,11 @@ def inspect(labs: Labs, name: str) -> Status:
     )  # fmt: skip
     pairs = tuple((str(pair[0]), str(pair[1])) for pair in partitions if isinstance(pair, list))
     is_cluster = record.lab.bootstrap is not Bootstrap.NONE and record.stage is Stage.READY
-    return Status(name, is_cluster, nodes, pairs, _missing(labs, record, nodes, is_cluster=is_cluster))
+    return LabStatus(name, is_cluster, nodes, pairs, _missing(labs, record, nodes, is_cluster=is_cluster))
 
 
 def _missing(labs: Labs, record: Record, nodes: tuple[NodeStatus, ...], *, is_cluster: bool) -> tuple[str, ...]:
-    if record.is_left_over:
+    if labs.records.is_left_over(record):
         return ("nobody runs this lab any more; remove it with `garboard lab prune`",)
     if not is_cluster:
         return tuple(f"node {node.name} is stopped" for node in nodes if node.state != "running")
@@ -132,3 +129,23 @@ def _missing(labs: Labs, record: Record, nodes: tuple[NodeStatus, ...], *, is_cl
 def _units(facts: Json) -> Mapping[str, str]:
     units = facts.get("units") if isinstance(facts, dict) else None
     return {name: str(word) for name, word in units.items()} if isinstance(units, dict) else {}
+
+
+def find_logs(var: Path, of: str) -> list[Path]:
+    """Return the log of a service, or the newest log of each container of the pods whose name begins with `of`."""
+    service = var / "log" / f"{of}.log"
+    if service.exists() and "/" not in of:
+        return [service]
+    found = []
+    for pod in sorted((var / "log/pods").glob("*")):
+        if pod.name.split("_")[1:2] and pod.name.split("_")[1].startswith(of):
+            for container in sorted(pod.iterdir()):
+                found += sorted(container.glob("*.log"), key=lambda path: path.stat().st_mtime)[-1:]
+    return found
+
+
+def list_logs(var: Path) -> list[str]:
+    """Name every log of a node."""
+    services = sorted(path.stem for path in (var / "log").glob("*.log"))
+    pods = sorted(path.name.split("_")[1] for path in (var / "log/pods").glob("*_*_*"))
+    return services + pods

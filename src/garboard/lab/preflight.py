@@ -1,15 +1,18 @@
-"""Whether this machine can run a lab: every reason why not, with the way out, before anything is changed."""
+"""Whether this machine can run a lab: every reason why not, with the way out, before anything is changed.
 
+One limit of the machine, that of inotify instances, is no reason: labs raise it while they run.
+"""
+
+import json
 import os
 import resource
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from garboard.errors import NotReady
 from garboard.lab.cgroups import parse_hierarchies
-from garboard.lab.machine import Machine
+from garboard.lab.machine import LabFilesystem, LabMachine
 
 # Command, and the Debian package that has it.
 PROGRAMS = {
@@ -24,9 +27,11 @@ BASE_DISK_BYTES = 3 * 1024**3
 NODE_MEMORY_BYTES = 450 * 1024**2
 MIN_OPEN_FILES = 4096
 
+INSTANCES = Path("/proc/sys/fs/inotify/max_user_instances")
+
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingRequirement:
     """Something that the machine lacks, and how to get it."""
 
     what: str
@@ -42,17 +47,17 @@ class ProxyMode:
     lacks: str | None = None
 
 
-Check = Callable[[], Iterable[Missing]]
+Check = Callable[[], Iterable[MissingRequirement]]
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    machine: Machine
+    machine: LabMachine
     home: Path
     nodes: int
 
-    def run(self) -> tuple[Missing, ...]:
-        """Return everything that is missing; without root or the programs, the rest cannot be asked."""
+    def run(self) -> tuple[MissingRequirement, ...]:
+        """Return everything that is missing; without root or the programs, the other checks cannot run."""
         first = (*self._root(), *self._programs())
         if first:
             return first
@@ -81,41 +86,46 @@ class Preflight:
         command = ["unshare", "--net", "nft", "-f", "-"]
         return self.machine.run(command, stdin=rules.encode(), check=False).status == 0
 
-    def _root(self) -> Iterable[Missing]:
-        if os.geteuid() != 0:
-            yield Missing("root", f"user {os.geteuid()}", "run the command as root, e.g. with sudo")
+    def _read(self, path: str | Path) -> str:
+        return self.machine.read_kernel_file(Path(path))
 
-    def _programs(self) -> Iterable[Missing]:
+    def _root(self) -> Iterable[MissingRequirement]:
+        if os.geteuid() != 0:
+            yield MissingRequirement("root", f"user {os.geteuid()}", "run the command as root, e.g. with sudo")
+
+    def _programs(self) -> Iterable[MissingRequirement]:
         for name, package in PROGRAMS.items():
             if self.machine.find_program(name) is None:
-                yield Missing(f"program {name}", "not on PATH", f"apt-get install {package}")
+                yield MissingRequirement(f"program {name}", "not on PATH", f"apt-get install {package}")
 
-    def _namespaces(self) -> Iterable[Missing]:
+    def _namespaces(self) -> Iterable[MissingRequirement]:
         for name in NAMESPACES:
             if not Path(f"/proc/self/ns/{name}").exists():
-                yield Missing(
+                yield MissingRequirement(
                     f"{name} namespaces", "not in this kernel", "use a kernel with CONFIG_NAMESPACES and friends"
                 )
 
-    def _cgroups(self) -> Iterable[Missing]:
-        hierarchies = parse_hierarchies(Path("/proc/self/mountinfo").read_text())
+    def _cgroups(self) -> Iterable[MissingRequirement]:
+        hierarchies = parse_hierarchies(self._read("/proc/self/mountinfo"))
         if not hierarchies:
-            yield Missing("control groups", "not mounted", "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
+            yield MissingRequirement("control groups", "not mounted", "mount -t cgroup2 cgroup2 /sys/fs/cgroup")
             return
         available: set[str] = set()
         for each in hierarchies:
             available |= set(each.options.split(","))
             if each.is_v2:
-                available |= set((each.path / "cgroup.controllers").read_text().split())
+                available |= set(self._read(each.path / "cgroup.controllers").split())
         for name in CONTROLLERS:
             if name not in available:
-                yield Missing(f"cgroup controller {name}", "not available", "mount it, or boot without cgroup_disable")
+                yield MissingRequirement(
+                    f"cgroup controller {name}", "not available", "mount it, or boot without cgroup_disable"
+                )
         if not os.access(hierarchies[0].path, os.W_OK):
-            yield Missing(
+            yield MissingRequirement(
                 "writable control groups", "read-only", "run outside of this container, or make it privileged"
             )
 
-    def _overlay(self) -> Iterable[Missing]:
+    def _overlay(self) -> Iterable[MissingRequirement]:
         """Try an overlay whose changes lie in the labs' home, in a mount namespace that is gone afterwards."""
         existing = next(each for each in (self.home, *self.home.parents) if each.is_dir())
         script = (
@@ -126,48 +136,43 @@ class Preflight:
         ended = self.machine.run(["unshare", "--mount", "sh", "-c", script, "probe", existing], check=False)
         if ended.status != 0:
             remedy = "modprobe overlay; or set GARBOARD_LAB_HOME to a folder on ext4 or xfs"
-            yield Missing(f"overlayfs over {existing}", ended.stderr.strip() or "not usable", remedy)
+            yield MissingRequirement(f"overlayfs over {existing}", ended.stderr.strip() or "not usable", remedy)
 
-    def _links(self) -> Iterable[Missing]:
+    def _links(self) -> Iterable[MissingRequirement]:
         for kind, rest in (("bridge", ""), ("veth", "peer name probe2")):
             command = ["unshare", "--net", "ip", "link", "add", "probe", "type", kind, *rest.split()]
             if self.machine.run(command, check=False).status != 0:
-                yield Missing(f"{kind} links", "refused by the kernel", f"modprobe {kind}")
+                yield MissingRequirement(f"{kind} links", "refused by the kernel", f"modprobe {kind}")
 
-    def _limits(self) -> Iterable[Missing]:
+    def _limits(self) -> Iterable[MissingRequirement]:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         if hard != resource.RLIM_INFINITY and hard < MIN_OPEN_FILES:
-            yield Missing(f"{MIN_OPEN_FILES} open files", str(hard), f"ulimit -Hn {MIN_OPEN_FILES}")
-        instances = Path("/proc/sys/fs/inotify/max_user_instances")
+            yield MissingRequirement(f"{MIN_OPEN_FILES} open files", str(hard), f"ulimit -Hn {MIN_OPEN_FILES}")
         needed = inotify_instances(self.nodes)
-        if int(instances.read_text()) < needed and not os.access(instances, os.W_OK):
+        allowed = int(self._read(INSTANCES))
+        if allowed < needed and not os.access(INSTANCES, os.W_OK):
             remedy = f"sysctl -w fs.inotify.max_user_instances={needed} on the machine itself"
-            yield Missing(f"{needed} inotify instances", instances.read_text().strip(), remedy)
+            yield MissingRequirement(f"{needed} inotify instances", str(allowed), remedy)
 
-    def _memory(self) -> Iterable[Missing]:
-        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    def _memory(self) -> Iterable[MissingRequirement]:
+        fields = dict(line.split(":", 1) for line in self._read("/proc/meminfo").splitlines())
         available = int(fields["MemAvailable"].split()[0]) * 1024
         needed = self.nodes * NODE_MEMORY_BYTES
         if available < needed:
-            yield Missing(
+            yield MissingRequirement(
                 f"{_mib(needed)} of memory", f"{_mib(available)} available", "ask for fewer nodes, or stop something"
             )
 
-    def _disk(self) -> Iterable[Missing]:
+    def _disk(self) -> Iterable[MissingRequirement]:
         existing = next(each for each in (self.home, *self.home.parents) if each.is_dir())
-        free, needed = shutil.disk_usage(existing).free, BASE_DISK_BYTES + self.nodes * NODE_DISK_BYTES
+        free, needed = self.machine.free_bytes(existing), BASE_DISK_BYTES + self.nodes * NODE_DISK_BYTES
         if free < needed:
-            yield Missing(
+            yield MissingRequirement(
                 f"{_mib(needed)} of disk in {existing}", f"{_mib(free)} free", "free some, or set GARBOARD_LAB_HOME"
             )
 
 
-def inotify_instances(nodes: int) -> int:
-    """How many inotify instances the machine should allow for this many nodes: about 20 each, and room for others."""
-    return 128 + 40 * nodes
-
-
-def render_table(missing: Iterable[Missing]) -> str:
+def render_table(missing: Iterable[MissingRequirement]) -> str:
     """Write what is missing as a table."""
     rows = [("needed", "found", "how to get it"), *((each.what, each.found, each.remedy) for each in missing)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
@@ -185,3 +190,41 @@ NFT_PROBES = {
 
 def _mib(size: int) -> str:
     return f"{size // 1024**2} MiB"
+
+
+@dataclass(frozen=True, slots=True)
+class InotifyLimit:
+    """The machine's limit of inotify instances: labs raise it, and the last one that ends puts it back.
+
+    The value found is written down before anything is changed, so that a crash cannot lose it.
+    """
+
+    files: LabFilesystem
+    home: Path
+
+    @property
+    def _saved(self) -> Path:
+        return self.home / "limits.json"
+
+    def raise_for(self, nodes: int) -> None:
+        """Allow as many inotify instances as `nodes` nodes, in all labs together, need."""
+        current, needed = int(self.files.read_kernel_file(INSTANCES)), inotify_instances(nodes)
+        if current >= needed:
+            return
+        if not self._saved.exists():
+            self.files.write_file(self._saved, json.dumps({str(INSTANCES): current}).encode())
+        self.files.write_in_place(INSTANCES, str(needed).encode())
+
+    def restore(self) -> None:
+        """Put back what `raise_for` found."""
+        if not self._saved.exists():
+            return
+        for path, value in json.loads(self.files.read_file(self._saved)).items():
+            if Path(path) == INSTANCES:
+                self.files.write_in_place(INSTANCES, str(value).encode())
+        self.files.remove_file(self._saved)
+
+
+def inotify_instances(nodes: int) -> int:
+    """How many inotify instances the machine should allow for this many nodes: about 20 each, and room for others."""
+    return 128 + 40 * nodes

@@ -1,10 +1,14 @@
-"""What is still missing before a cluster counts as ready, read from a listing of its objects. Pure."""
+"""When the cluster of a lab is ready, decided from a listing of its objects. Pure."""
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from garboard.lab.topology import Lab
 
-LISTED = "nodes,deployments,daemonsets"
+# What the functions below read.
+LISTED = "nodes,deployments,daemonsets,pods"
+MIRROR = "kubernetes.io/config.mirror"
 
 
 def missing_for_ready(listing: Any, lab: Lab) -> list[str]:
@@ -27,3 +31,49 @@ def missing_for_ready(listing: Any, lab: Lab) -> list[str]:
 def _is_true(item: Any, condition: str) -> bool:
     conditions = item.get("status", {}).get("conditions") or []
     return any(each["type"] == condition and each["status"] == "True" for each in conditions)
+
+
+def not_yet_restarted(listing: Any, since: datetime) -> list[str]:
+    """Say which nodes have not reported, and which pods of kube-system do not run, since the cluster was started.
+
+    A cluster that was stopped still has the words of its last moments: only what is newer than the start counts.
+    """
+    items = listing.get("items") or []
+    missing = [
+        f"node {item['metadata']['name']} has not reported yet"
+        for item in items
+        if item["kind"] == "Node" and not _reported(item, since)
+    ]
+    pods = [item for item in items if item["kind"] == "Pod" and item["metadata"].get("namespace") == "kube-system"]
+    late = [item["metadata"]["name"] for item in pods if _is_wanted(item) and not _runs(item, since)]
+    return missing + [f"pod {name} does not run yet" for name in late]
+
+
+def _reported(node: Any, since: datetime) -> bool:
+    conditions = node.get("status", {}).get("conditions") or []
+    return any(
+        each["type"] == "Ready" and _moment(each.get("lastHeartbeatTime")) >= since.timestamp() for each in conditions
+    )
+
+
+def _is_wanted(pod: Any) -> bool:
+    return "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") not in {"Succeeded", "Failed"}
+
+
+def _runs(pod: Any, since: datetime) -> bool:
+    """Say whether every container was started since; static pods are not asked for more, for their probes are slow."""
+    is_static = MIRROR in (pod["metadata"].get("annotations") or {})
+    statuses = pod["status"].get("containerStatuses") or []
+    starts = list(_starts(statuses))
+    fresh = len(starts) == len(pod["spec"]["containers"]) and all(each >= since.timestamp() for each in starts)
+    return fresh and (is_static or all(each["ready"] for each in statuses))
+
+
+def _starts(statuses: Any) -> Iterator[float]:
+    for each in statuses:
+        if "running" in each["state"]:
+            yield _moment(each["state"]["running"].get("startedAt"))
+
+
+def _moment(text: str | None) -> float:
+    return datetime.fromisoformat(text).timestamp() if text else 0.0

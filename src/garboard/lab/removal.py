@@ -1,19 +1,19 @@
-"""Removing labs: a lab that runs, or whatever a crash left of one. What is alive and not meant is never touched."""
+"""Removing labs: one that runs, or what a crash left of one. A lab that runs and was not named is never touched."""
 
+import contextlib
 import os
-import shutil
 import signal
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from garboard.errors import GarboardError
 from garboard.lab.labs import Labs
-from garboard.lab.layout import images_folder
-from garboard.lab.limits import Limits
-from garboard.lab.record import ProcessId, Stage, myself
+from garboard.lab.preflight import InotifyLimit
+from garboard.lab.record import ProcessId, Stage
+from garboard.retry import Pauses, wait_until
 
 GONE_WITHIN_S = 15.0
+POLL_EVERY_S = 0.01
 
 
 def down(labs: Labs, name: str) -> None:
@@ -23,30 +23,8 @@ def down(labs: Labs, name: str) -> None:
     with labs.machine.locked(labs.home / ".lock"):
         record = labs.records.read(name)
         if record is not None:
-            labs.records.update(record, stage=Stage.REMOVING, creator=myself())
+            labs.records.update(record, stage=Stage.REMOVING, creator=labs.records.processes.myself())
         remove(labs, name)
-
-
-def prune(labs: Labs) -> list[str]:
-    """Remove every lab that nobody runs any more; return their names."""
-    if not labs.home.is_dir():
-        return []
-    with labs.machine.locked(labs.home / ".lock"):
-        dead = [name for name in labs.records.names() if (r := labs.records.read(name)) is None or r.is_left_over]
-        for name in dead:
-            remove(labs, name)
-        _restore_limits(labs)
-    return dead
-
-
-def remove_images(labs: Labs) -> None:
-    """Remove the imported images and the logs of labs that failed; nodes that run keep theirs by their hard links."""
-    store = images_folder(labs.home)
-    if store.is_dir():
-        with labs.machine.locked(store / ".lock"):
-            for folder in (each for each in store.iterdir() if each.is_dir()):
-                shutil.rmtree(folder)
-    shutil.rmtree(labs.home / "failed", ignore_errors=True)
 
 
 def remove(labs: Labs, name: str) -> None:
@@ -56,42 +34,62 @@ def remove(labs: Labs, name: str) -> None:
     """
     record, files = labs.records.read(name), labs.files(name)
     if record and record.supervisor:
-        _end(record.supervisor)
+        _end(labs, record.supervisor)
     _remove_groups(labs, name)
-    shutil.rmtree(files.folder / "nodes", ignore_errors=True)
-    shutil.rmtree(files.folder)
-    _restore_limits(labs)
+    _remove_files(labs, files.folder)
+    restore_limits(labs)
 
 
-def _end(supervisor: ProcessId) -> None:
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while supervisor.is_alive:
-        os.kill(supervisor.pid, signal.SIGKILL)
-        if time.monotonic() > deadline:
-            raise GarboardError(f"the supervisor (process {supervisor.pid}) cannot be killed")
-        time.sleep(0.01)
+def _remove_files(labs: Labs, folder: Path) -> None:
+    """Remove the files of a lab, also while a copy that a killed `lab up` had begun still runs: it ends by itself."""
+
+    def what_is_left() -> str | None:
+        labs.machine.remove_tree(folder / "nodes", ignore_errors=True)
+        return f"{folder / 'nodes'} cannot be removed" if (folder / "nodes").exists() else None
+
+    _wait_for(what_is_left)
+    labs.machine.remove_tree(folder)
+
+
+def _end(labs: Labs, supervisor: ProcessId) -> None:
+    def why_alive() -> str | None:
+        if not labs.records.processes.is_alive(supervisor):
+            return None
+        _kill(supervisor.pid)
+        return f"the supervisor (process {supervisor.pid}) cannot be killed"
+
+    _wait_for(why_alive)
 
 
 def _remove_groups(labs: Labs, name: str) -> None:
-    """Remove the lab's control groups once the last of its processes has gone, which takes the kernel a moment."""
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while left := labs.groups(name).remove():
-        if time.monotonic() > deadline:
-            raise GarboardError(f"processes of lab {name} cannot be killed; see {left[0]}/cgroup.procs")
-        _kill_members(left)
-        time.sleep(0.02)
+    """Remove the lab's control groups once the last of its processes has gone, which takes the kernel a moment.
+
+    What is still in these groups is killed: a command that was run in a node, whose supervisor was gone before.
+    """
+    groups = labs.groups(name)
+
+    def what_is_left() -> str | None:
+        left = groups.remove()
+        for pid in (pid for group in left for pid in groups.members(group)):
+            _kill(pid)
+        return f"processes of lab {name} cannot be killed; see {left[0]}/cgroup.procs" if left else None
+
+    _wait_for(what_is_left)
 
 
-def _kill_members(groups: Sequence[Path]) -> None:
-    """Kill what is still in these groups, all of them ours: a command run in a node, its supervisor gone before."""
-    for group in groups:
-        try:
-            for pid in (group / "cgroup.procs").read_text().split():
-                os.kill(int(pid), signal.SIGKILL)
-        except (ProcessLookupError, FileNotFoundError):
-            continue
+def _wait_for(probe: Callable[[], str | None]) -> None:
+    """Wait for what the kernel does in a moment; if it does not, raise with what is in the way."""
+    problem = wait_until(probe, timeout_s=GONE_WITHIN_S, pauses=Pauses.every(POLL_EVERY_S))
+    if problem is not None:
+        raise GarboardError(problem)
 
 
-def _restore_limits(labs: Labs) -> None:
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def restore_limits(labs: Labs) -> None:
+    """Put back what labs have raised, once there is none any more."""
     if not labs.records.names():
-        Limits(labs.machine, labs.home).restore()
+        InotifyLimit(labs.machine, labs.home).restore()

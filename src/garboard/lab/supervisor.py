@@ -5,6 +5,7 @@ supervisor is all it takes to stop a lab. It runs in the network namespace of th
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -18,22 +19,23 @@ from garboard.errors import GarboardError
 from garboard.lab import network
 from garboard.lab.cgroups import LEAF, LabGroups
 from garboard.lab.control import answer_one, short_path
-from garboard.lab.entering import JOIN_GROUPS, enter_command
 from garboard.lab.layout import LabFiles
-from garboard.lab.mounts import RootPlan, plan_mounts
-from garboard.lab.proxy import Backend, Proxy
-from garboard.lab.runtime import SOCKET
-from garboard.lab.services import Service, Services, Units
+from garboard.lab.load_balancer import ApiServerBackend, LoadBalancer
+from garboard.lab.machine import LabFilesystem
+from garboard.lab.namespaces import RootPlan, enter_command, first_process_command, plan_mounts
+from garboard.lab.node_units import NodeUnitFolders
+from garboard.lab.services import CONTAINERD_SOCKET, NodeService, Services, Units
 from garboard.lab.topology import API_PORT, ENDPOINT_ADDRESS, Lab, Node, Role
 
 READY_WITHIN_S = 20.0
 STOP_WITHIN_S = 10.0
+PEERS_HELD_S = 15.0  # for an etcd that serves its metrics elsewhere, or does not start
 
 
 @dataclass(slots=True)
 class RunningNode:
     node: Node
-    first: Service
+    first: NodeService
     pid: int
     units: Units | None = None
     server: asyncio.Server | None = None
@@ -52,11 +54,12 @@ class Setting:
 
 
 class Supervisor:
-    def __init__(self, setting: Setting, services: Services) -> None:
+    def __init__(self, setting: Setting, services: Services, files: LabFilesystem) -> None:
         self.setting = setting
         self.services = services
+        self.files = files
         self.nodes: dict[str, RunningNode] = {}
-        self.proxy = Proxy()
+        self.load_balancer = LoadBalancer()
         self.partitions: set[frozenset[str]] = set()
         self.lab: Lab | None = None
         self._ended = asyncio.Event()
@@ -74,14 +77,12 @@ class Supervisor:
         await self._ip(network.switch_commands())
         for path, value in network.SWITCH_SYSCTLS.items():
             if Path(path).exists():
-                Path(path).write_text(value)
+                self.files.write_in_place(Path(path), value.encode())
         await self._must(["nft", "-f", "-"], network.refusal_rules())
-        self._keep(self.proxy.check_forever())
-        await loop.create_server(self.proxy.front, ENDPOINT_ADDRESS, API_PORT)
-        await loop.create_server(self.proxy.front, sock=forward)
-        control = self.setting.files.control
-        control.unlink(missing_ok=True)
-        with short_path(control) as path:
+        self._keep(self.load_balancer.check_forever())
+        await loop.create_server(self.load_balancer.accept, ENDPOINT_ADDRESS, API_PORT)
+        await loop.create_server(self.load_balancer.accept, sock=forward)
+        with short_path(self.setting.files.control) as path:
             await asyncio.start_unix_server(self._serve_control, path)
         await self._ended.wait()
         await asyncio.gather(*(self._end_node(node) for node in tuple(self.nodes.values())))
@@ -116,7 +117,7 @@ class Supervisor:
         return {
             "pid": os.getpid(),
             "nodes": {name: self._node_status(node) for name, node in self.nodes.items()},
-            "endpoint": {each.address: each.is_ready for each in self.proxy.backends.values()},
+            "endpoint": {each.address: each.is_ready for each in self.load_balancer.backends.values()},
             "partitions": [list[Json](sorted(pair)) for pair in sorted(self.partitions, key=sorted)],
         }
 
@@ -176,19 +177,20 @@ class Supervisor:
             await self._plug(running)
             files = self.setting.files.node(node.name)
             running.units = units = self._units(running)
-            files.socket.unlink(missing_ok=True)
             with short_path(files.socket) as path:
                 running.server = await asyncio.start_unix_server(self._node_server(units), path)
+            await self._hold_peers(running)
             units.start("containerd")
             if (files.var / "lib/kubelet/config.yaml").exists():
                 units.start("kubelet")
             await self._wait_for_runtime(running)
+            units.start_enabled()
         except BaseException:
             await self._end_node(running)
             raise
         self._keep(self._watch(running))
         if node.role is Role.CONTROL_PLANE:
-            self.proxy.backends[node.name] = Backend(node.address, API_PORT)
+            self.load_balancer.backends[node.name] = ApiServerBackend(node.address, API_PORT)
         return running
 
     async def _open_namespaces(self, node: Node) -> RunningNode:
@@ -202,22 +204,21 @@ class Supervisor:
             "groups": [f"{each.path}/{LEAF}/cgroup.procs" for each in groups.hierarchies],
             "command": [self.setting.first_process],
         }
-        command = _first_process_command(groups.entry_files(node.name, leaf=False), self.setting.node_command)
+        command = first_process_command(groups.entry_files(node.name, leaf=False), self.setting.node_command)
         first = await self.services.start_service(command, log=files.log("node"), stdin=json.dumps(plan).encode())
         said = await first.first_line(READY_WITHIN_S)
         pid = self.services.child_of(first.pid)
         if said != "ready" or pid is None:
             first.kill()
             raise GarboardError(f"node {node.name} did not start: see {files.log('node')}", error_class="node-failed")
-        for entry in groups.entry_files(node.name):
-            entry.write_text(str(first.pid))
+        groups.admit(node.name, first.pid)
         groups.delegate(node.name)
         return RunningNode(node, first, pid)
 
     async def _plug(self, running: RunningNode) -> None:
         assert self.lab is not None
         node = running.node
-        await self.services.run_briefly(["ip", "link", "delete", node.port_name])  # of a life before, if still there
+        await self.services.run_briefly(["ip", "link", "delete", node.port_name])  # left from before it was stopped
         await self._ip(network.plug_commands(node, running.pid))
         await self._ip(network.node_commands(node), running.pid)
         running.is_plugged = True
@@ -227,8 +228,27 @@ class Supervisor:
         for each in plugged:
             await self._ip(network.route_commands(each.node, [node], self.lab.pod_subnet), each.pid)
 
+    async def _hold_peers(self, running: RunningNode) -> None:
+        """Keep the peers of a member of etcd away until it serves them.
+
+        A member that starts asks the others for a hash of their data, and each of those that are starting too answers
+        only when it has been answered itself: they would wait 7 s for each other, and 7 s more. A refusal is an answer.
+        """
+        if (self.setting.files.node(running.node.name).var / "lib/etcd/member").exists():
+            await self._nft(network.peer_port_rules(), running.pid)
+            self._keep(self._open_to_peers(running))
+
+    async def _open_to_peers(self, running: RunningNode) -> None:
+        sockets = Path(f"/proc/{running.pid}/net/tcp")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PEERS_HELD_S):
+                while not network.listens(self.files.read_if_there(sockets) or b"", network.ETCD_METRICS_PORT):
+                    await asyncio.sleep(0.05)
+        with contextlib.suppress(GarboardError):  # the node is gone
+            await self._nft(network.peer_port_opening(), running.pid)
+
     async def _wait_for_runtime(self, running: RunningNode) -> None:
-        path = f"/proc/{running.pid}/root{SOCKET}"
+        path = f"/proc/{running.pid}/root{CONTAINERD_SOCKET}"
         try:
             async with asyncio.timeout(READY_WITHIN_S):
                 while not await _answers(path):
@@ -245,7 +265,7 @@ class Supervisor:
         """Kill every process of a node, as a power cut would, and clear away what it leaves in the kernel."""
         if self.nodes.get(running.node.name) is running:
             del self.nodes[running.node.name]
-        backend = self.proxy.backends.pop(running.node.name, None)
+        backend = self.load_balancer.backends.pop(running.node.name, None)
         if backend:
             backend.take_down()
         if running.units:
@@ -262,7 +282,10 @@ class Supervisor:
     def _units(self, running: RunningNode) -> Units:
         groups, files = self.setting.groups.entry_files(running.node.name), self.setting.files.node(running.node.name)
         return Units(
-            self.services, lambda script: enter_command(running.pid, groups, ["/bin/sh", "-c", script]), files.log
+            self.services,
+            lambda script: enter_command(running.pid, groups, ["/bin/sh", "-c", script]),
+            files.log,
+            NodeUnitFolders(self.files, files.upper, Path(f"/proc/{running.pid}/root")),
         )
 
     def _node_server(self, units: Units) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
@@ -284,18 +307,13 @@ class Supervisor:
             inside = ["nsenter", f"--net=/proc/{pid}/ns/net"] if pid else []
             await self._must([*inside, "ip", "-batch", "-"], commands)
 
+    async def _nft(self, rules: str, pid: int) -> None:
+        await self._must(["nsenter", f"--net=/proc/{pid}/ns/net", "nft", "-f", "-"], rules)
+
     async def _must(self, command: Sequence[str], stdin: str) -> None:
         status, output = await self.services.run_briefly(command, stdin)
         if status != 0:
             raise GarboardError(f"{' '.join(command)}: {output.strip()}", error_class="network")
-
-
-def _first_process_command(groups: Sequence[Path], node_command: Sequence[str]) -> list[str]:
-    return [
-        "/bin/sh", "-c", JOIN_GROUPS, "join-groups", *map(str, groups), "--",
-        "setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
-        "--kill-child=KILL", "--", *node_command,
-    ]  # fmt: skip
 
 
 async def _answers(path: str) -> bool:

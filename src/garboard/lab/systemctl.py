@@ -1,41 +1,77 @@
-"""The `systemctl` and `journalctl` of a node: programs of its own, which import next to nothing."""
+"""What `systemctl` of a node is asked and answers, in systemd's words. Pure."""
 
-import inspect
-import sys
+from dataclasses import dataclass
+from enum import StrEnum
 
-# The services of a node write to files; of journalctl's options only the unit and the number of lines mean something.
-JOURNAL_SCRIPT = """\
-#!/bin/sh
-unit=kubelet lines=50
-while [ $# -gt 0 ]; do
-    case "$1" in
-        -n) lines=$2; shift ;;
-        -u | -*u) unit=$2; shift ;;
-    esac
-    shift
-done
-exec tail -n "$lines" "/var/log/${unit%.service}.log"
-"""
-
-# The text below runs as a script in the node; it must stay free of anything but the standard library.
+# systemd's own codes for `is-active` and `status` of a unit that does not run, and of one that does not exist.
+NOT_ACTIVE, NO_SUCH_UNIT = 3, 4
 
 
-def main() -> None:
-    """Send the arguments to the supervisor, print its answer and end with its status."""
-    import json
-    import socket
+class Verb(StrEnum):
+    """What can be asked of a unit."""
 
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect("/var/lib/garboard-lab/systemctl.sock")
-    except OSError as error:
-        sys.exit(f"Failed to connect to the lab's supervisor: {error.strerror}")
-    connection.sendall(json.dumps({"do": "systemctl", "arguments": sys.argv[1:]}).encode() + b"\n")
-    answer = json.loads(connection.makefile().readline())
-    sys.stdout.write(answer.get("text", ""))
-    sys.exit(answer.get("status", 1))
+    START = "start"
+    STOP = "stop"
+    RESTART = "restart"
+    IS_ACTIVE = "is-active"
+    IS_ENABLED = "is-enabled"
+    ENABLE = "enable"
+    DISABLE = "disable"
+    STATUS = "status"
 
 
-def render_script(python: str) -> str:
-    """Write the script that goes into a node as /usr/bin/systemctl."""
-    return f"#!{python} -IS\nimport sys\n\n\n{inspect.getsource(main)}\n\nmain()\n"
+QUESTIONS = frozenset({Verb.IS_ACTIVE, Verb.IS_ENABLED, Verb.STATUS})
+SWITCHES = frozenset({Verb.ENABLE, Verb.DISABLE})
+# Switches count for these too, with --now.
+BEGINNINGS = frozenset({Verb.START, Verb.RESTART, Verb.ENABLE})
+ENDINGS = frozenset({Verb.STOP, Verb.RESTART, Verb.DISABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """What the supervisor knows of a unit: whether it should run, the process that does, and how it ended last."""
+
+    wanted: bool = False
+    enabled: bool = True
+    pid: int | None = None
+    is_oneshot: bool = False
+    has_failed: bool = False
+    remains: bool = False  # it has ended well, and counts as active
+
+    @property
+    def word(self) -> str:
+        if self.pid is not None:
+            return "activating" if self.is_oneshot else "active"
+        if self.wanted:
+            return "activating"
+        if self.has_failed:
+            return "failed"
+        return "active" if self.remains else "inactive"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemctlAnswer:
+    """What `systemctl` prints and its exit status."""
+
+    text: str
+    status: int = 0
+
+
+def unit_name(text: str) -> str:
+    """Strip what people may write after a service's name."""
+    return text.removesuffix(".service")
+
+
+def describe(name: str, verb: Verb, state: UnitState | None) -> SystemctlAnswer:
+    """Answer a question about a unit as systemctl does."""
+    shown = name if name.endswith(".timer") else f"{name}.service"
+    if state is None:
+        return SystemctlAnswer(f"Unit {shown} could not be found.\n", NO_SUCH_UNIT)
+    if verb is Verb.IS_ENABLED:
+        return SystemctlAnswer("enabled\n") if state.enabled else SystemctlAnswer("disabled\n", 1)
+    status = 0 if state.word == "active" else NOT_ACTIVE
+    if verb is Verb.IS_ACTIVE:
+        return SystemctlAnswer(f"{state.word}\n", status)
+    enabled = "enabled" if state.enabled else "disabled"
+    text = f"● {shown}\n     Loaded: loaded ({enabled})\n     Active: {state.word}\n"
+    return SystemctlAnswer(text + (f"   Main PID: {state.pid}\n" if state.pid else ""), status)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Self
 
 from garboard.documents import Json
-from garboard.errors import InvalidValue
+from garboard.errors import BadUsage, InvalidValue
 from garboard.model import KubernetesVersion
 
 # Each lab has a network namespace of its own, so all of them can use the same addresses.
@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 
 class Bootstrap(StrEnum):
-    """Who makes a cluster of the nodes."""
+    """The program that makes a cluster of the nodes."""
 
     GARBOARD = "garboard"
     KUBEADM = "kubeadm"
@@ -91,10 +91,10 @@ class Lab:
             if node.name == name:
                 return node
         known = ", ".join(node.name for node in self.nodes)
-        raise InvalidValue(f"lab {self.name} has no node {name!r}", hint=f"its nodes are {known}")
+        raise BadUsage(f"lab {self.name} has no node {name!r}", hint=f"its nodes are {known}")
 
     def with_node(self, role: Role, version: KubernetesVersion | None = None) -> Self:
-        """Return the lab with one more node; an index is used once, so that an address never changes hands."""
+        """Return the lab with one more node; an index is used once, so that no two nodes ever have the same address."""
         index = max((node.index for node in self.nodes), default=-1) + 1
         if index >= MAX_NODES:
             raise InvalidValue(f"a lab has at most {MAX_NODES} nodes", hint="start a second one with --name")
@@ -134,6 +134,14 @@ class Lab:
         )
 
 
+def check_name(name: str) -> None:
+    """Refuse what cannot be the name of a lab: it is part of paths, control groups and links."""
+    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,22}[a-z0-9])?", name):
+        raise InvalidValue(
+            f"{name!r} is no name for a lab", hint="use up to 24 lower-case letters, digits and hyphens, a letter first"
+        )
+
+
 def plan_lab(
     name: str,
     version: KubernetesVersion,
@@ -145,10 +153,7 @@ def plan_lab(
     also: tuple[KubernetesVersion, ...] = (),
 ) -> Lab:
     """Name and number the nodes of a new lab; refuse what cannot be one."""
-    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,22}[a-z0-9])?", name):
-        raise InvalidValue(
-            f"{name!r} is no name for a lab", hint="use up to 24 lower-case letters, digits and hyphens, a letter first"
-        )
+    check_name(name)
     if control_planes < 1 or workers < 0 or control_planes + workers > MAX_NODES:
         raise InvalidValue(
             f"{control_planes} control planes and {workers} workers make no lab",

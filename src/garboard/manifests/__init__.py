@@ -1,14 +1,12 @@
 """What kubeadm renders for a node and a cluster, byte for byte: static pods, kubelet files, addons, ConfigMaps, RBAC.
 
 Pure functions from the model to files and objects. Certificates and kubeconfigs are left to `pki`, applying the user's
-patches to `patches` (a `Patcher` comes in), writing and sending to the phases.
+patches to the caller's `Patcher`, writing and sending to the phases.
 """
 
-from garboard.manifests.files import RenderedFile
 from garboard.manifests.node import ControlPlaneNode, NodeHost, RootlessIds
-from garboard.manifests.objects import ClusterObject
-from garboard.manifests.patching import Patcher, unpatched
-from garboard.manifests.sources import ConfigField, HostFact, Source
+from garboard.manifests.objects import ClusterObject, Patcher, RenderedFile, unpatched
+from garboard.manifests.sources import ConfigField, HostFact, ValueSource
 
 __all__ = [
     "ClusterObject",
@@ -19,6 +17,6 @@ __all__ = [
     "Patcher",
     "RenderedFile",
     "RootlessIds",
-    "Source",
+    "ValueSource",
     "unpatched",
 ]

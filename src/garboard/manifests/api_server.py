@@ -2,19 +2,26 @@
 
 from collections.abc import Iterator
 
-from garboard.manifests.arguments import Argument, last_arg, merge_value, merged_arguments
-from garboard.manifests.environment import extra_variables, merged_variables, proxy_variables
-from garboard.manifests.image_sources import kubernetes_image_source
+from garboard.manifests.container import (
+    Argument,
+    certificate_mounts,
+    external_etcd_mounts,
+    extra_mounts,
+    extra_variables,
+    last_arg,
+    merge_value,
+    merged_arguments,
+    merged_mounts,
+    merged_variables,
+    proxy_variables,
+)
 from garboard.manifests.node import ControlPlaneNode
-from garboard.manifests.pod import Component, Probes
-from garboard.manifests.probes import probe_host
-from garboard.manifests.sources import cluster_field
-from garboard.manifests.volumes import certificate_mounts, external_etcd_mounts, extra_mounts, merged_mounts
+from garboard.manifests.pod import Probes, StaticPodComponent, probe_host
+from garboard.manifests.sources import cluster_field, kubernetes_image_source
 from garboard.model.addresses import join_host_port
+from garboard.model.cluster import kubernetes_image
 from garboard.model.component import ExternalEtcd, LocalEtcd
-from garboard.model.go_paths import join_path
-from garboard.model.go_text import go_quote
-from garboard.model.images import kubernetes_image
+from garboard.model.go import go_quote, join_path
 
 NAME = "kube-apiserver"
 ADVERTISE_ADDRESS_ANNOTATION = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
@@ -52,12 +59,12 @@ _FIXED_FLAGS = {
 }
 
 
-def api_server(node: ControlPlaneNode) -> Component:
+def api_server(node: ControlPlaneNode) -> StaticPodComponent:
     cluster, endpoint = node.cluster, node.endpoint
     etcd_mounts = (
         external_etcd_mounts(cluster.etcd, cluster.certificates_dir) if isinstance(cluster.etcd, ExternalEtcd) else ()
     )
-    return Component(
+    return StaticPodComponent(
         name=NAME,
         image=kubernetes_image(cluster, NAME),
         image_source=kubernetes_image_source(cluster),
@@ -129,7 +136,7 @@ def _local_etcd(node: ControlPlaneNode) -> Iterator[Argument]:
 
 
 def authorization_warnings(node: ControlPlaneNode) -> tuple[str, ...]:
-    """Say what kubeadm says about an authorization mode that it does not know, or would not have chosen."""
+    """Return kubeadm's warnings about an authorization mode that it does not know, or that is not its default."""
     args = node.cluster.api_server.extra_args
     found = last_arg(args, "authorization-mode")
     if found is None or not found[1].value or last_arg(args, "authorization-config") is not None:

@@ -1,4 +1,4 @@
-"""What lets nodes join: tokens, what a token may do, and the public description of the cluster."""
+"""What lets nodes join: bootstrap tokens, their RBAC, and the public ConfigMap cluster-info."""
 
 import base64
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ _CSR_ROLES = "system:certificates.k8s.io:certificatesigningrequests"
 
 
 def token_secret(token: BootstrapToken, now: datetime) -> ClusterObject:
-    """Return the Secret of a token; one that lives for some time ends that long after `now`."""
+    """Return the Secret of a token; a token with a TTL expires that long after `now`."""
     data = {"token-id": token.token_id, "token-secret": token.token_secret}
     if token.description:
         data["description"] = token.description
@@ -49,7 +49,7 @@ def token_secret(token: BootstrapToken, now: datetime) -> ClusterObject:
 
 
 def _expiration(token: BootstrapToken, now: datetime) -> str:
-    """Return when a token ends, as text; empty for one that does not."""
+    """Return when a token expires, as text; empty for one that never does."""
     if token.expires:
         return canonical_time(token.expires) or ""
     if token.ttl is None or token.ttl.nanoseconds <= 0:
@@ -58,7 +58,7 @@ def _expiration(token: BootstrapToken, now: datetime) -> str:
 
 
 def bootstrap_rbac() -> tuple[ClusterObject, ...]:
-    """Return what a bootstrap token may do, and how nodes get their certificates and the API server its way to them."""
+    """Return the RBAC of bootstrap tokens, of certificate requests of nodes, and of the API server at kubelets."""
     tokens, nodes = (group(BOOTSTRAP_GROUP),), (group(NODES_GROUP),)
     return (
         role("kubeadm:get-nodes", [rule(["nodes"], ["get"])]),

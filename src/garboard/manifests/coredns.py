@@ -3,10 +3,10 @@
 import re
 
 from garboard.documents import Json, read_yaml
-from garboard.manifests.image_sources import dns_image_source
 from garboard.manifests.objects import (
     KUBE_SYSTEM,
     ClusterObject,
+    Patcher,
     account,
     binding,
     config_map,
@@ -15,11 +15,10 @@ from garboard.manifests.objects import (
     role,
     rule,
     service_account,
+    unpatched,
 )
-from garboard.manifests.patching import Patcher, unpatched
-from garboard.manifests.sources import cluster_field
-from garboard.model.cluster import ClusterConfiguration
-from garboard.model.images import coredns_image
+from garboard.manifests.sources import cluster_field, dns_image_source
+from garboard.model.cluster import ClusterConfiguration, coredns_image
 from garboard.model.node import CONTROL_PLANE_TAINT
 
 PATCH_TARGET = "corednsdeployment"
@@ -85,7 +84,7 @@ def corefile_object(cluster: ClusterConfiguration) -> ClusterObject:
 
 
 def is_own_corefile(text: str) -> bool:
-    """Whether a Corefile is the one that is made here, for whatever domain."""
+    """Return whether a Corefile is the one that is rendered here, for any domain."""
     domain = re.search(r"kubernetes (\S+) in-addr", text)
     return domain is not None and text == _COREFILE.replace("DOMAIN", domain[1])
 
@@ -179,7 +178,7 @@ def _through_template(image: str) -> str:
 
 
 def dns_service(cluster: ClusterConfiguration) -> ClusterObject:
-    """Return the Service of the cluster's DNS; without its resourceVersion it could be made but not updated."""
+    """Return the Service of the cluster's DNS; without a resourceVersion it can be created but not updated."""
     labels = {**_LABELS, "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS"}
     content = encoded(
         {

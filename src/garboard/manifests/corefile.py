@@ -31,7 +31,7 @@ class Plugin:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerBlock:
     zones: tuple[str, ...]
     plugins: tuple[Plugin, ...] = ()
 
@@ -44,7 +44,7 @@ class Server:
         return any(each.name == plugin for each in self.plugins)
 
 
-Corefile = tuple[Server, ...]
+Corefile = tuple[ServerBlock, ...]
 
 
 def corefile_text(corefile: Corefile) -> str:
@@ -52,8 +52,8 @@ def corefile_text(corefile: Corefile) -> str:
 
 
 def read_corefile(text: str) -> Corefile:
-    """Read a Corefile; there is none that cannot be read, what goes deeper than options is passed over."""
-    servers: list[Server] = []
+    """Read a Corefile; any text can be read, and what is nested deeper than options is skipped."""
+    servers: list[ServerBlock] = []
     plugins: list[Plugin] = []
     options: list[Option] = []
     depth = 0
@@ -62,7 +62,7 @@ def read_corefile(text: str) -> Corefile:
             depth += 1 if name == "{" else -1
         elif depth == 0:
             servers, plugins, options = _closed(servers, plugins, options), [], []
-            servers.append(Server((name, *args)))
+            servers.append(ServerBlock((name, *args)))
         elif depth == 1:
             plugins, options = _ended(plugins, options), []
             plugins.append(Plugin(name, tuple(args)))
@@ -79,12 +79,12 @@ def _ended(plugins: list[Plugin], options: list[Option]) -> list[Plugin]:
     return [*before, Plugin(last.name, last.args, (*last.options, *options))]
 
 
-def _closed(servers: list[Server], plugins: list[Plugin], options: list[Option]) -> list[Server]:
+def _closed(servers: list[ServerBlock], plugins: list[Plugin], options: list[Option]) -> list[ServerBlock]:
     """Give the plugins read so far to the last server."""
     if not servers:
         return servers
     *before, last = servers
-    return [*before, Server(last.zones, tuple(_ended(plugins, options)))]
+    return [*before, ServerBlock(last.zones, tuple(_ended(plugins, options)))]
 
 
 def _statements(text: str) -> Iterator[list[str]]:
@@ -153,7 +153,7 @@ def _quoted(word: str) -> str:
 
 
 def matches(corefile: Corefile, default: Corefile) -> bool:
-    """Say whether a Corefile is a default, in which some words stand for any."""
+    """Return whether a Corefile equals a default, in which some words stand for any."""
     return len(corefile) == len(default) and all(
         (found := _like(server.zones, [(each.zones, each) for each in default])) is not None
         and _same_plugins(server.plugins, found.plugins)

@@ -1,10 +1,10 @@
-"""A Corefile of an older CoreDNS for a newer one: what has to change, and the text that comes of it."""
+"""Migrating the Corefile of an older CoreDNS to a newer one: what has to change, and the new text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from garboard.errors import InvalidValue
-from garboard.manifests.corefile import Corefile, Option, Plugin, Server, corefile_text, matches, read_corefile
+from garboard.manifests.corefile import Corefile, Option, Plugin, ServerBlock, corefile_text, matches, read_corefile
 from garboard.manifests.corefile_versions import (
     CHANGES,
     DEFAULTS,
@@ -37,28 +37,31 @@ class Notice:
 
 
 def is_default(text: str) -> bool:
-    """Say whether a Corefile is one that Kubernetes 1.11 to 1.20 came with, or has no server at all."""
+    """Return whether a Corefile is one that Kubernetes 1.11 to 1.20 came with, or has no server block."""
     corefile = read_corefile(text)
     return any(matches(corefile, read_corefile(default)) for default in DEFAULTS)
 
 
 def notices(text: str, *, found: str, target: str) -> tuple[Notice, ...]:
-    """Tell what changes for a Corefile between two releases; both must be known, and in their order."""
+    """Return what changes for a Corefile between two releases; both must be known, and in their order."""
     corefile = read_corefile(text)
     return tuple(
-        each for version in _way(found, target) for server in corefile for each in _server_notices(server, version)
+        each
+        for version in _releases_between(found, target)
+        for server in corefile
+        for each in _server_notices(server, version)
     )
 
 
 def must_migrate(text: str, *, found: str, target: str) -> bool:
-    """Say whether CoreDNS would not start with the Corefile, or would lack something that it should have."""
+    """Return whether CoreDNS would not start with the Corefile, or would lack a new default."""
     return any(each.severity in ("removed", "newdefault") for each in notices(text, found=found, target=target))
 
 
 def migrate(text: str, *, found: str, target: str) -> str:
     """Return the Corefile for a newer release; what is merely deprecated stays as it is."""
     corefile = read_corefile(text)
-    for version in _way(found, target):
+    for version in _releases_between(found, target):
         if version == MOVES_TRANSFERS:
             corefile = tuple(map(_with_transfers_as_plugin, corefile))
         corefile = tuple(_migrated_server(server, version) for server in corefile)
@@ -67,7 +70,7 @@ def migrate(text: str, *, found: str, target: str) -> str:
     return corefile_text(corefile)
 
 
-def _way(found: str, target: str) -> tuple[str, ...]:
+def _releases_between(found: str, target: str) -> tuple[str, ...]:
     """Return the releases after the one that runs, up to the target."""
     if found not in VERSIONS:
         raise InvalidValue(f"start version '{found}' not supported")
@@ -88,7 +91,7 @@ def _new_defaults(version: str, plugin: str) -> Iterator[str]:
     return (each.option for each in _changes(version, plugin) if each.option and each.severity == "newdefault")
 
 
-def _new_plugins(version: str, server: Server) -> Iterator[str]:
+def _new_plugins(version: str, server: ServerBlock) -> Iterator[str]:
     """Yield the plugins that a release adds to servers, and that this one has not got."""
     for change in CHANGES:
         is_new = not change.option and change.severity == "newdefault" and change.holds_in(version)
@@ -96,7 +99,7 @@ def _new_plugins(version: str, server: Server) -> Iterator[str]:
             yield change.plugin
 
 
-def _server_notices(server: Server, version: str) -> Iterator[Notice]:
+def _server_notices(server: ServerBlock, version: str) -> Iterator[Notice]:
     for plugin in server.plugins:
         own = [each for each in _changes(version, plugin.name, "") if each.severity != "newdefault"]
         if own:
@@ -112,12 +115,12 @@ def _server_notices(server: Server, version: str) -> Iterator[Notice]:
     yield from (Notice(name, "", "newdefault", version) for name in _new_plugins(version, server))
 
 
-def _migrated_server(server: Server, version: str) -> Server:
+def _migrated_server(server: ServerBlock, version: str) -> ServerBlock:
     plugins = [_migrated_plugin(plugin, version) for plugin in server.plugins]
     for name in _new_plugins(version, server):
         if any(each.name in NEW_PLUGINS[name] for each in plugins):
             plugins.append(Plugin(name))
-    return Server(server.zones, tuple(plugins))
+    return ServerBlock(server.zones, tuple(plugins))
 
 
 def _migrated_plugin(plugin: Plugin, version: str) -> Plugin:
@@ -156,7 +159,7 @@ def _forward_options(options: tuple[Option, ...]) -> Iterator[Option]:
             yield option
 
 
-def _with_transfers_as_plugin(server: Server) -> Server:
+def _with_transfers_as_plugin(server: ServerBlock) -> ServerBlock:
     """Return the server with what kubernetes said of zone transfers in a plugin of its own."""
     zone = ""
     targets: tuple[str, ...] = ()
@@ -172,18 +175,18 @@ def _with_transfers_as_plugin(server: Server) -> Server:
 
 def _with_stub_domains_apart(corefile: Corefile) -> Corefile:
     """Return the Corefile with a server for every zone that is forwarded elsewhere than the rest."""
-    servers: list[Server] = []
-    apart: list[Server] = []
+    servers: list[ServerBlock] = []
+    apart: list[ServerBlock] = []
     for server in corefile:
         kept, moved = _stub_domains(server)
         servers.append(replace(server, plugins=kept))
         for plugin in moved:
             forward = replace(plugin, args=(".", *plugin.args[1:]))
-            apart.append(Server(plugin.args[:1], (forward, *_STUB_DOMAIN_PLUGINS)))
+            apart.append(ServerBlock(plugin.args[:1], (forward, *_STUB_DOMAIN_PLUGINS)))
     return (*servers, *apart)
 
 
-def _stub_domains(server: Server) -> tuple[tuple[Plugin, ...], list[Plugin]]:
+def _stub_domains(server: ServerBlock) -> tuple[tuple[Plugin, ...], list[Plugin]]:
     """Return the plugins that stay and those that move; the one behind a plugin that moves stays for this time.
 
     The library removes from the list that it walks, so it steps over one; the next release that splits finds it.
@@ -200,7 +203,7 @@ def _stub_domains(server: Server) -> tuple[tuple[Plugin, ...], list[Plugin]]:
     return tuple(kept), moved
 
 
-def _is_stub_domain(plugin: Plugin, server: Server) -> bool:
+def _is_stub_domain(plugin: Plugin, server: ServerBlock) -> bool:
     if plugin.name != "forward":
         return False
     if not plugin.args:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from garboard.documents import DocumentPath, Json, marshal_yaml, read_yaml
 from garboard.errors import BadDocument
-from garboard.manifests.environment import proxy_variables
-from garboard.manifests.image_sources import kubernetes_image_source
+from garboard.manifests.container import proxy_variables
 from garboard.manifests.objects import (
     BOOTSTRAP_GROUP,
     KUBE_SYSTEM,
     ClusterObject,
+    Patcher,
     account,
     binding,
     config_map,
@@ -18,12 +18,11 @@ from garboard.manifests.objects import (
     new_object,
     readable_by,
     service_account,
+    unpatched,
 )
-from garboard.manifests.patching import Patcher, unpatched
-from garboard.manifests.sources import ConfigField, Source, cluster_field
+from garboard.manifests.sources import ConfigField, ValueSource, cluster_field, kubernetes_image_source
 from garboard.model.addresses import join_host_port, parse_host_port
-from garboard.model.cluster import ClusterConfiguration
-from garboard.model.images import kubernetes_image
+from garboard.model.cluster import ClusterConfiguration, kubernetes_image
 from garboard.model.node import ApiEndpoint
 
 PATCH_TARGET = "kubeproxydaemonset"
@@ -104,7 +103,7 @@ def _through_template(text: str) -> str:
 
 
 def control_plane_url(cluster: ClusterConfiguration, endpoint: ApiEndpoint) -> str:
-    """Return where everybody reaches the API server: the shared endpoint, or this node's if there is none."""
+    """Return the URL of the API server for all nodes: the shared endpoint, or this node's if there is none."""
     if not cluster.control_plane_endpoint:
         return f"https://{endpoint.host_port}"
     host, port = parse_host_port(cluster.control_plane_endpoint)
@@ -114,7 +113,7 @@ def control_plane_url(cluster: ClusterConfiguration, endpoint: ApiEndpoint) -> s
 def daemon_set(
     cluster: ClusterConfiguration, environment: Mapping[str, str], patcher: Patcher = unpatched
 ) -> ClusterObject:
-    """Return the DaemonSet; the machine's proxy settings are added after patches, out of their reach."""
+    """Return the DaemonSet; the machine's proxy settings are added after the patches, which cannot change them."""
     document: Json = {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -126,7 +125,7 @@ def daemon_set(
         },
     }
     content = encoded(patcher(PATCH_TARGET, document), cluster.release)
-    sources: dict[DocumentPath, Source] = {(*_CONTAINER, "image"): kubernetes_image_source(cluster)}
+    sources: dict[DocumentPath, ValueSource] = {(*_CONTAINER, "image"): kubernetes_image_source(cluster)}
     variables = proxy_variables(environment)
     if variables:
         present = _environment_of(content)

@@ -4,17 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from garboard.documents import DocumentPath, Json, marshal_yaml
 from garboard.errors import BadDocument
-from garboard.manifests.arguments import Argument, last_arg, merged_arguments
-from garboard.manifests.files import RenderedFile
+from garboard.manifests.container import Argument, last_arg, merged_arguments
 from garboard.manifests.node import NodeHost
-from garboard.manifests.patching import Patcher, unpatched
-from garboard.manifests.paths import KUBELET_DIR
-from garboard.manifests.sources import ConfigField, HostFact, Source, cluster_field
+from garboard.manifests.objects import Patcher, RenderedFile, unpatched
+from garboard.manifests.sources import ConfigField, HostFact, ValueSource, cluster_field
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import Arg
-from garboard.model.go_paths import join_path
-from garboard.model.go_text import go_quote
+from garboard.model.go import go_quote, join_path
 from garboard.model.node import NodeRegistration, Taint
+from garboard.model.paths import KUBELET_DIR
 
 CONFIG_FILE = f"{KUBELET_DIR}/config.yaml"
 INSTANCE_CONFIG_FILE = f"{KUBELET_DIR}/instance-config.yaml"
@@ -22,7 +20,7 @@ FLAGS_FILE = f"{KUBELET_DIR}/kubeadm-flags.env"
 PATCH_TARGET, KIND = "kubeletconfiguration", "KubeletConfiguration"
 
 # Where kubeadm takes a value from that the user's KubeletConfiguration leaves open; everything else is a default.
-_DERIVED: Mapping[DocumentPath, Source] = {
+_DERIVED: Mapping[DocumentPath, ValueSource] = {
     ("clusterDNS",): cluster_field("networking", "serviceSubnet"),
     ("clusterDomain",): cluster_field("networking", "dnsDomain"),
     ("authentication", "x509", "clientCAFile"): cluster_field("certificatesDir"),
@@ -55,7 +53,7 @@ def config_file(
     host: NodeHost,
     patcher: Patcher = unpatched,
 ) -> RenderedFile:
-    """Return config.yaml: the cluster's configuration, then the user's patches, then what is this node's own."""
+    """Return config.yaml: the cluster's configuration, then the user's patches, then this node's own values."""
     document = patcher(PATCH_TARGET, with_resolv_conf(configuration, host))
     if cluster.has_instance_config:
         if not isinstance(document, dict):
@@ -66,7 +64,7 @@ def config_file(
     return RenderedFile(CONFIG_FILE, marshal_yaml(document, source=CONFIG_FILE).encode(), _MODE)
 
 
-def config_source(path: DocumentPath, given: Mapping[str, Json], node_kind: str) -> Source | None:
+def config_source(path: DocumentPath, given: Mapping[str, Json], node_kind: str) -> ValueSource | None:
     """Return what decides a field of config.yaml before patches; `given` is the KubeletConfiguration of the user."""
     if path == ("containerRuntimeEndpoint",):
         return ConfigField(node_kind, ("nodeRegistration", "criSocket"))
@@ -83,7 +81,7 @@ def config_source(path: DocumentPath, given: Mapping[str, Json], node_kind: str)
 
 
 def instance_config_file(registration: NodeRegistration) -> RenderedFile:
-    """Return instance-config.yaml: what is this node's own and survives a change of the cluster's configuration."""
+    """Return instance-config.yaml: the values of this node that a change of the cluster's configuration keeps."""
     text = f"containerRuntimeEndpoint: {go_quote(registration.cri_socket)}\n"
     return RenderedFile(INSTANCE_CONFIG_FILE, text.encode(), _MODE)
 
@@ -97,7 +95,7 @@ def flags_file(arguments: tuple[Argument, ...]) -> RenderedFile:
 def kubelet_arguments(
     cluster: ClusterConfiguration, registration: NodeRegistration, host: NodeHost, *, kind: str, registers_taints: bool
 ) -> tuple[Argument, ...]:
-    """Return the kubelet's flags; `registers_taints` on a worker, whose taints nobody else would set."""
+    """Return the kubelet's flags; `registers_taints` is for a worker, whose taints no phase sets."""
     field = ConfigField(kind, ("nodeRegistration",))
     defaults = _defaults(cluster, registration, host, field, registers_taints=registers_taints)
     return merged_arguments(defaults, registration.kubelet_extra_args, field / "kubeletExtraArgs")

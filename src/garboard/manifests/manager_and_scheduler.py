@@ -2,18 +2,25 @@
 
 from collections.abc import Iterator
 
-from garboard.manifests.arguments import Argument, merged_arguments
-from garboard.manifests.environment import extra_variables, merged_variables, proxy_variables
-from garboard.manifests.image_sources import kubernetes_image_source
+from garboard.manifests.container import (
+    Argument,
+    PodMount,
+    certificate_mounts,
+    extra_mounts,
+    extra_variables,
+    kubeconfig_mount,
+    merged_arguments,
+    merged_mounts,
+    merged_variables,
+    proxy_variables,
+)
 from garboard.manifests.node import ControlPlaneNode
-from garboard.manifests.paths import CONTROLLER_MANAGER_CONF, SCHEDULER_CONF
-from garboard.manifests.pod import Component, Probes
-from garboard.manifests.probes import bind_address_probes
-from garboard.manifests.sources import ConfigField, HostFact, cluster_field
-from garboard.manifests.volumes import Mount, certificate_mounts, extra_mounts, kubeconfig_mount, merged_mounts
+from garboard.manifests.pod import Probes, StaticPodComponent, bind_address_probes
+from garboard.manifests.sources import ConfigField, HostFact, cluster_field, kubernetes_image_source
+from garboard.model.cluster import kubernetes_image
 from garboard.model.component import ControlPlaneComponent
-from garboard.model.go_paths import join_path
-from garboard.model.images import kubernetes_image
+from garboard.model.go import join_path
+from garboard.model.paths import CONTROLLER_MANAGER_CONF, SCHEDULER_CONF
 
 CONTROLLER_MANAGER, SCHEDULER = "kube-controller-manager", "kube-scheduler"
 
@@ -28,7 +35,7 @@ _CERTIFICATE_FLAGS = {
 _SIGNING_FLAGS = {"cluster-signing-cert-file": "ca.crt", "cluster-signing-key-file": "ca.key"}
 
 
-def controller_manager(node: ControlPlaneNode) -> Component:
+def controller_manager(node: ControlPlaneNode) -> StaticPodComponent:
     probes = Probes(host=_LOOPBACK, port=10257, liveness="/healthz", startup="/healthz")
     return _component(
         node,
@@ -42,7 +49,7 @@ def controller_manager(node: ControlPlaneNode) -> Component:
     )
 
 
-def scheduler(node: ControlPlaneNode) -> Component:
+def scheduler(node: ControlPlaneNode) -> StaticPodComponent:
     probes = Probes(host=_LOOPBACK, port=10259, liveness="/livez", readiness="/readyz", startup="/livez")
     return _component(
         node,
@@ -63,11 +70,11 @@ def _component(
     field: ConfigField,
     *,
     defaults: Iterator[Argument],
-    mounts: tuple[Mount, ...],
+    mounts: tuple[PodMount, ...],
     cpu: str,
     probes: Probes,
-) -> Component:
-    return Component(
+) -> StaticPodComponent:
+    return StaticPodComponent(
         name=name,
         image=kubernetes_image(node.cluster, name),
         image_source=kubernetes_image_source(node.cluster),

@@ -7,7 +7,7 @@ from typing import Self
 from garboard.manifests.sources import ConfigField
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.duration import Duration
-from garboard.model.lifecycle import InitConfiguration, JoinConfiguration
+from garboard.model.lifecycle import InitConfiguration
 from garboard.model.node import ApiEndpoint, Timeouts
 from garboard.values import dataclass
 
@@ -60,18 +60,6 @@ class ControlPlaneNode:
             endpoint=init.local_api_endpoint,
             host=host,
             health_check_timeout=init.timeouts.control_plane_component_health_check,
-        )
-
-    @classmethod
-    def of_join(cls, join: JoinConfiguration, cluster: ClusterConfiguration, host: NodeHost) -> Self:
-        assert join.control_plane is not None, "a worker runs no control-plane pods"
-        return cls(
-            cluster=cluster,
-            name=join.node_registration.name,
-            endpoint=join.control_plane.local_api_endpoint,
-            host=host,
-            health_check_timeout=join.timeouts.control_plane_component_health_check,
-            kind="JoinConfiguration",
         )
 
     @property

@@ -1,11 +1,12 @@
-"""Objects that kubeadm keeps in the cluster, as values, and the small ones among them."""
+"""Rendered files and objects as values, functions that make the small objects (ConfigMaps, RBAC), and `Patcher`."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import Protocol
 
 from garboard.documents import DocumentPath, Json
-from garboard.manifests.sources import Source, Sources
+from garboard.manifests.sources import ValueSource, ValueSources
 from garboard.model import KubernetesVersion
 from garboard.schema import load_schema, round_trip
 from garboard.values import dataclass
@@ -19,6 +20,16 @@ CONFIG_HASH_ANNOTATION = "kubeadm.kubernetes.io/component-config.hash"
 
 
 @dataclass(frozen=True, slots=True)
+class RenderedFile:
+    """A file to write; `directory_mode` is for its folder, should that have to be made."""
+
+    path: str
+    content: bytes
+    mode: int
+    directory_mode: int = 0o700
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterObject:
     """An object of the API server; `namespace` is empty for one that belongs to the whole cluster."""
 
@@ -27,16 +38,16 @@ class ClusterObject:
     namespace: str
     name: str
     content: dict[str, Json] = field(repr=False)  # a Secret is an object too
-    sources: Sources = field(default_factory=Sources)
+    sources: ValueSources = field(default_factory=ValueSources)
 
 
-def new_object(content: dict[str, Json], sources: Mapping[DocumentPath, Source] | None = None) -> ClusterObject:
-    """Name an object by its own words; `sources` say what decided which of its fields."""
+def new_object(content: dict[str, Json], sources: Mapping[DocumentPath, ValueSource] | None = None) -> ClusterObject:
+    """Make an object that is named by its content; `sources` say what decided which of its fields."""
     metadata = content["metadata"]
     assert isinstance(metadata, dict)
     texts = (content["apiVersion"], content["kind"], metadata.get("namespace", ""), metadata["name"])
     api_version, kind, namespace, name = map(str, texts)
-    return ClusterObject(api_version, kind, namespace, name, content, Sources(sources or {}))
+    return ClusterObject(api_version, kind, namespace, name, content, ValueSources(sources or {}))
 
 
 def _metadata(name: str, namespace: str, **more: Json) -> dict[str, Json]:
@@ -50,7 +61,7 @@ def config_map(
     *,
     is_signed: bool = False,
     labels: Json = None,
-    sources: Mapping[str, Source] | None = None,
+    sources: Mapping[str, ValueSource] | None = None,
 ) -> ClusterObject:
     """A ConfigMap; signed ones carry a hash, by which kubeadm tells its own configuration from a user's.
 
@@ -75,7 +86,7 @@ def data_hash(data: Mapping[str, str]) -> str:
 
 
 def encoded(document: Json, version: KubernetesVersion) -> dict[str, Json]:
-    """Return a document, changed in place, as Go writes it once it has read it: with what it never leaves out."""
+    """Return a document, changed in place, as Go encodes it: with the fields that are never left out."""
     assert isinstance(document, dict)
     shape = load_schema(version).type_of(str(document["apiVersion"]), str(document["kind"]))
     assert shape is not None, f"the type data lacks {document['kind']}"
@@ -138,6 +149,20 @@ def binding(name: str, role_name: str, subjects: Iterable[Subject], namespace: s
 def readable_by(
     name: str, namespace: str, object_name: str, subjects: Iterable[Subject], resource: str = "configmaps"
 ) -> tuple[ClusterObject, ClusterObject]:
-    """A Role that may read one object, and who has it."""
+    """Return a Role that may read one object, and the binding that gives it to `subjects`."""
     rules = [rule([resource], ["get"], names=[object_name])]
     return role(name, rules, namespace), binding(name, name, subjects, namespace)
+
+
+class Patcher(Protocol):
+    """Applies the patches of one target, as kubeadm does; `document` may be changed in place.
+
+    `phases.patching` implements it.
+    """
+
+    def __call__(self, target: str, document: Json, /) -> Json: ...
+
+
+def unpatched(_target: str, document: Json, /) -> Json:
+    """The patcher for a node without patches."""
+    return document

@@ -1,25 +1,26 @@
 """The common shape of the control-plane static pods."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from garboard.documents import DocumentPath, Json
-from garboard.manifests.arguments import Argument
-from garboard.manifests.environment import Variable
+from garboard.manifests.container import Argument, PodMount, Variable, last_arg
 from garboard.manifests.node import ControlPlaneNode
-from garboard.manifests.sources import Source, Sources
-from garboard.manifests.volumes import Mount
+from garboard.manifests.sources import ConfigField, ValueSource, ValueSources
+from garboard.model.component import Arg
 
 _CONTAINER: DocumentPath = ("spec", "containers", 0)
 _PROBE_PORT = "probe-port"
 _SYSTEM_NODE_CRITICAL = 2000001000
 _STARTUP_PERIOD_S = 10
 
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Where the kubelet asks for health; a component without readiness is ready when it runs."""
+    """What the kubelet probes; a component without a readiness probe is ready when it runs."""
 
     host: str  # empty: the address of the pod
     port: int
@@ -27,24 +28,24 @@ class Probes:
     startup: str
     readiness: str = ""
     scheme: str = "HTTPS"
-    host_source: Source | None = None
-    port_source: Source | None = None
+    host_source: ValueSource | None = None
+    port_source: ValueSource | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
-    """What is particular to one static pod."""
+class StaticPodComponent:
+    """What one static pod has of its own."""
 
     name: str
     image: str
-    image_source: Source | None
+    image_source: ValueSource | None
     arguments: tuple[Argument, ...]
-    mounts: tuple[Mount, ...]
+    mounts: tuple[PodMount, ...]
     variables: tuple[Variable, ...]
     requests: Mapping[str, str]
     probes: Probes
     annotations: Mapping[str, str] = field(default_factory=dict)
-    annotation_source: Source | None = None
+    annotation_source: ValueSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,10 @@ class StaticPod:
 
     name: str
     document: dict[str, Json]
-    arguments: tuple[Argument, ...]
-    sources: Sources
+    sources: ValueSources
 
 
-def static_pod(component: Component, node: ControlPlaneNode) -> StaticPod:
+def static_pod(component: StaticPodComponent, node: ControlPlaneNode) -> StaticPod:
     metadata: dict[str, Json] = {
         "name": component.name,
         "namespace": "kube-system",
@@ -80,10 +80,10 @@ def static_pod(component: Component, node: ControlPlaneNode) -> StaticPod:
         },
         "status": {},
     }
-    return StaticPod(component.name, document, component.arguments, Sources(_sources(component, node)))
+    return StaticPod(component.name, document, ValueSources(_sources(component, node)))
 
 
-def _container(component: Component, node: ControlPlaneNode) -> Json:
+def _container(component: StaticPodComponent, node: ControlPlaneNode) -> Json:
     container: dict[str, Json] = {
         "name": component.name,
         "image": component.image,
@@ -100,7 +100,7 @@ def _container(component: Component, node: ControlPlaneNode) -> Json:
 
 
 def _probes(probes: Probes, node: ControlPlaneNode) -> dict[str, Json]:
-    # As long as the startup probe may fail, so long the component is given to come up.
+    # A component has as long to start as its startup probe may fail.
     startup_failures = math.ceil(node.health_check_timeout.seconds / _STARTUP_PERIOD_S)
     found: dict[str, Json] = {
         "livenessProbe": _probe(probes, probes.liveness, delay=10, period=10, failures=8),
@@ -123,8 +123,8 @@ def _probe(probes: Probes, path: str, *, delay: int, period: int, failures: int)
     return probe
 
 
-def _sources(component: Component, node: ControlPlaneNode) -> dict[DocumentPath, Source]:
-    found: dict[DocumentPath, Source | None] = {
+def _sources(component: StaticPodComponent, node: ControlPlaneNode) -> dict[DocumentPath, ValueSource]:
+    found: dict[DocumentPath, ValueSource | None] = {
         (*_CONTAINER, "image"): component.image_source,
         (*_CONTAINER, "ports"): component.probes.port_source,
         (*_CONTAINER, "startupProbe", "failureThreshold"): node.timeout_field,
@@ -141,3 +141,24 @@ def _sources(component: Component, node: ControlPlaneNode) -> dict[DocumentPath,
     for index, each in enumerate(sorted(component.mounts, key=lambda each: each.mount.name)):
         found[("spec", "volumes", index)] = each.source
     return {path: source for path, source in found.items() if source is not None}
+
+
+def probe_host(listens_on: str) -> str:
+    """Return the host to probe; empty, which means the pod's address, for a component that listens everywhere."""
+    return "" if listens_on in _EVERYWHERE else listens_on
+
+
+def bind_address_probes(args: Sequence[Arg], field: ConfigField, probes: Probes) -> Probes:
+    """Return probes of the address that the component listens on, which the user may have changed."""
+    found = last_arg(args, "bind-address")
+    if found is None:
+        return probes
+    index, arg = found
+    return Probes(
+        host=probe_host(arg.value),
+        port=probes.port,
+        liveness=probes.liveness,
+        startup=probes.startup,
+        readiness=probes.readiness,
+        host_source=field / index,
+    )

@@ -1,13 +1,15 @@
 """Where a rendered value comes from: a field of the configuration, a fact of the machine, or neither.
 
-A value without a source is a built-in default of the minor. A source names the field that decides a value; whether that
-field was written by somebody or left to its own default, the configuration's documents know.
+A value without a source is a built-in default of the minor. A source names the field that decides a value; the
+configuration's documents tell whether a user wrote that field or it has its default.
 """
 
 from collections.abc import Mapping
 from dataclasses import field
 
 from garboard.documents import DocumentPath
+from garboard.model.cluster import DEFAULT_IMAGE_REPOSITORY, ClusterConfiguration
+from garboard.model.component import LocalEtcd
 from garboard.values import dataclass
 
 CLUSTER_KIND = "ClusterConfiguration"
@@ -38,7 +40,7 @@ class HostFact:
         return self.text
 
 
-Source = ConfigField | HostFact
+ValueSource = ConfigField | HostFact
 
 
 def cluster_field(*path: str) -> ConfigField:
@@ -46,12 +48,34 @@ def cluster_field(*path: str) -> ConfigField:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class ValueSources:
     """The sources of a document's leaves; one that is named for a list or map counts for all below it."""
 
-    by_path: Mapping[DocumentPath, Source] = field(default_factory=dict)
+    by_path: Mapping[DocumentPath, ValueSource] = field(default_factory=dict)
 
-    def of(self, path: DocumentPath) -> Source | None:
+    def of(self, path: DocumentPath) -> ValueSource | None:
         """Return what decides the value at `path`; nothing if it is a default of the minor."""
         found = (self.by_path.get(path[:length]) for length in range(len(path), -1, -1))
         return next((source for source in found if source is not None), None)
+
+
+def kubernetes_image_source(cluster: ClusterConfiguration) -> ValueSource:
+    """Return what decides the image: the repository if it is not the default, else the version, which is the tag."""
+    is_default = cluster.image_repository == DEFAULT_IMAGE_REPOSITORY
+    return cluster_field("kubernetesVersion" if is_default else "imageRepository")
+
+
+def etcd_image_source(cluster: ClusterConfiguration, local: LocalEtcd) -> ValueSource | None:
+    if local.image_tag:
+        return cluster_field("etcd", "local", "imageTag")
+    if local.image_repository:
+        return cluster_field("etcd", "local", "imageRepository")
+    return cluster_field("imageRepository") if cluster.image_repository != DEFAULT_IMAGE_REPOSITORY else None
+
+
+def dns_image_source(cluster: ClusterConfiguration) -> ValueSource | None:
+    if cluster.dns.image_tag:
+        return cluster_field("dns", "imageTag")
+    if cluster.dns.image_repository:
+        return cluster_field("dns", "imageRepository")
+    return cluster_field("imageRepository") if cluster.image_repository != DEFAULT_IMAGE_REPOSITORY else None

@@ -47,7 +47,7 @@ def kubeadm_config_objects(cluster_text: str) -> tuple[ClusterObject, ...]:
 
 
 def kubelet_config_objects(configuration: Json, *, is_user_supplied: bool) -> tuple[ClusterObject, ...]:
-    """Return the ConfigMap kubelet-config with its RBAC; a configuration that nobody wrote carries a hash."""
+    """Return the ConfigMap kubelet-config with its RBAC; a configuration that no user wrote carries a hash."""
     stored = config_map(
         KUBELET_CONFIG,
         KUBE_SYSTEM,
@@ -60,7 +60,7 @@ def kubelet_config_objects(configuration: Json, *, is_user_supplied: bool) -> tu
 
 
 def certificates_token(token: str) -> BootstrapToken:
-    """Return the token that nobody can use: its Secret owns the sealed certificates, and ends them with itself."""
+    """Return a token without usages: its Secret owns that of the sealed certificates, which is deleted with it."""
     description = "Proxy for managing TTL for the kubeadm-certs secret"
     return BootstrapToken(token=token, description=description, ttl=CERTIFICATES_TTL, usages=(), groups=())
 
@@ -86,10 +86,10 @@ def kubeadm_certs_secret(sealed: Mapping[str, bytes], owner: str, owner_uid: str
 
 
 def kubeadm_certs_rbac() -> tuple[ClusterObject, ...]:
-    """Return who may read the Secret that holds the sealed certificates for further control-plane nodes."""
+    """Return the RBAC of the Secret that holds the sealed certificates for further control-plane nodes."""
     return readable_by("kubeadm:kubeadm-certs", KUBE_SYSTEM, KUBEADM_CERTS, (group(BOOTSTRAP_GROUP),), "secrets")
 
 
 def cluster_admins_binding() -> ClusterObject:
-    """Return what makes the user of admin.conf an administrator."""
+    """Return the binding that makes the user of admin.conf an administrator."""
     return binding(CLUSTER_ADMINS, "cluster-admin", (group(CLUSTER_ADMINS),))

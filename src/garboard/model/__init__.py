@@ -4,6 +4,7 @@ Reading documents into these values is left to `config`, acting on them to `engi
 configuration are imported from their own modules: most commands need few of them, and start-up is measured.
 """
 
-from garboard.model.version import DEFAULT_VERSION, SUPPORTED_VERSIONS, KubernetesVersion, Minor, reference_version
+from garboard.model.minors import DEFAULT_VERSION, SUPPORTED_VERSIONS, reference_version
+from garboard.model.version import KubernetesVersion, Minor
 
 __all__ = ["DEFAULT_VERSION", "SUPPORTED_VERSIONS", "KubernetesVersion", "Minor", "reference_version"]

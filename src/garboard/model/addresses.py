@@ -27,7 +27,7 @@ def parse_ip(text: str) -> IpAddress | None:
 
 
 def parse_networks(text: str) -> tuple[IpNetwork, ...] | None:
-    """Read comma-separated CIDRs, host bits cleared; nothing if any of them is none."""
+    """Read comma-separated CIDRs, host bits cleared; None if any of them is invalid."""
     networks = [_parse_network(part) for part in text.split(",")]
     return None if None in networks else tuple(network for network in networks if network is not None)
 
@@ -45,7 +45,7 @@ def _parse_network(text: str) -> IpNetwork | None:
 
 
 def is_global_unicast(address: IpAddress) -> bool:
-    """Go's notion: private addresses count, link-local ones and 255.255.255.255 do not."""
+    """Go's IsGlobalUnicast: true for private addresses, false for link-local ones and 255.255.255.255."""
     if address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local:
         return False
     return address != IPv4Address("255.255.255.255")

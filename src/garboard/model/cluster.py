@@ -1,8 +1,10 @@
-"""The cluster-wide configuration that everything past `config` reads; no API version in sight.
+"""The cluster-wide configuration that everything past `config` reads, and the container images that follow from it.
 
-The defaults here are kubeadm's static ones. `config` fills in what depends on the machine.
+It is independent of the API version. The defaults are kubeadm's static ones; `config` fills in what depends on the
+machine.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
@@ -11,6 +13,7 @@ from garboard.model.addresses import address_at
 from garboard.model.component import ApiServer, ControlPlaneComponent, Dns, ExternalEtcd, LocalEtcd
 from garboard.model.duration import Duration
 from garboard.model.minors import (
+    DEFAULT_VERSION,
     ECDSA_GATE,
     LOCAL_MODE_GATE,
     NODE_LOCAL_CRI_SOCKET_GATE,
@@ -18,10 +21,10 @@ from garboard.model.minors import (
     MinorFacts,
     facts_of,
 )
-from garboard.model.version import DEFAULT_VERSION, KubernetesVersion, Minor
+from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
+from garboard.model.version import KubernetesVersion, Minor
 from garboard.values import dataclass
 
-DEFAULT_CERTIFICATES_DIR = "/etc/kubernetes/pki"
 DEFAULT_IMAGE_REPOSITORY = "registry.k8s.io"
 CI_IMAGE_REPOSITORY = "gcr.io/k8s-staging-ci-images"
 
@@ -38,11 +41,6 @@ class Networking:
     service_subnet: str = "10.96.0.0/12"
     pod_subnet: str = ""
     dns_domain: str = "cluster.local"
-
-    @property
-    def api_server_virtual_ip(self) -> str:
-        """The address of the `kubernetes` Service: the first of the first service CIDR."""
-        return str(address_at(self.service_subnet, 1) or "")
 
     @property
     def dns_ip(self) -> str:
@@ -116,3 +114,41 @@ class ClusterConfiguration:
         if NODE_LOCAL_CRI_SOCKET_GATE not in self.facts.gate_defaults:
             return True
         return self.feature_gates.get(NODE_LOCAL_CRI_SOCKET_GATE, True)
+
+
+def kubernetes_image(cluster: ClusterConfiguration, name: str) -> str:
+    """Return the image of a component that is built from the main Kubernetes repository."""
+    tag = re.sub(r"[^-\w.]", "_", cluster.kubernetes_version, flags=re.ASCII)
+    return f"{cluster.control_plane_image_repository}/{name}:{tag}"
+
+
+def etcd_image(cluster: ClusterConfiguration) -> str:
+    """Return the image of a local etcd member; with an external etcd, the default one."""
+    local = cluster.etcd if isinstance(cluster.etcd, LocalEtcd) else LocalEtcd()
+    repository = local.image_repository or cluster.image_repository
+    return f"{repository}/etcd:{local.image_tag or cluster.facts.etcd_tag}"
+
+
+def coredns_image(cluster: ClusterConfiguration) -> str:
+    repository = cluster.dns.image_repository or cluster.image_repository
+    if repository == DEFAULT_IMAGE_REPOSITORY:
+        repository += "/coredns"  # the official image moved there; mirrors kept it where it was
+    return f"{repository}/coredns:{cluster.dns.image_tag or cluster.facts.coredns_tag}"
+
+
+def pause_image(cluster: ClusterConfiguration) -> str:
+    return f"{cluster.image_repository}/pause:{cluster.facts.pause_tag}"
+
+
+def control_plane_images(cluster: ClusterConfiguration) -> tuple[str, ...]:
+    """Return every image that a control-plane node of this cluster needs, in the order in which kubeadm lists them."""
+    names = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]
+    if not cluster.is_proxy_disabled:
+        names.append("kube-proxy")
+    images = [kubernetes_image(cluster, name) for name in names]
+    if not cluster.dns.disabled:
+        images.append(coredns_image(cluster))
+    images.append(pause_image(cluster))
+    if isinstance(cluster.etcd, LocalEtcd):
+        images.append(etcd_image(cluster))
+    return tuple(images)

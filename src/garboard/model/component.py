@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from garboard.model.json_value import Json
-from garboard.values import dataclass
+from garboard.values import Json, dataclass
 
 MergeMethod = Literal["", "append", "prepend"]
 
@@ -74,7 +73,7 @@ class LocalEtcd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalEtcd:
-    """An etcd cluster that somebody else runs."""
+    """An etcd cluster that does not run on the control-plane nodes."""
 
     endpoints: tuple[str, ...]
     http_endpoints: tuple[str, ...] = ()

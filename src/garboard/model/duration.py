@@ -61,7 +61,7 @@ class Duration:
 
 
 def _why_not(text: str) -> str:
-    """Say what Go says: which part of the text is the first that it cannot take."""
+    """Return Go's error message, which names the first part of the text that it cannot parse."""
     rest = text.lstrip("-+") if text[1:2] not in ("-", "+") else text
     while part := _PART.match(rest):
         rest = rest[part.end() :]

@@ -1,10 +1,12 @@
-"""What init, join and reset are asked to do, each as one value."""
+"""What init, join, reset and upgrade are asked to do, each as one value."""
 
 from dataclasses import field
 
-from garboard.model.cluster import DEFAULT_CERTIFICATES_DIR, ClusterConfiguration
+from garboard.model.cluster import ClusterConfiguration
 from garboard.model.duration import Duration
-from garboard.model.node import ApiEndpoint, NodeRegistration, Timeouts
+from garboard.model.node import DEFAULT_IMAGE_PULL_POLICY, ApiEndpoint, ImagePullPolicy, NodeRegistration, Timeouts
+from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
+from garboard.model.tunnel import JoinTunnel
 from garboard.values import dataclass
 
 DEFAULT_CA_CERT_PATH = f"{DEFAULT_CERTIFICATES_DIR}/ca.crt"
@@ -81,6 +83,7 @@ class JoinConfiguration:
     node_registration: NodeRegistration = field(default_factory=NodeRegistration)
     ca_cert_path: str = DEFAULT_CA_CERT_PATH
     control_plane: JoinControlPlane | None = None
+    tunnel: JoinTunnel | None = None  # garboard's own: None where the API server is reached directly
     skip_phases: tuple[str, ...] = ()
     patches_directory: str | None = None  # "": patches were asked for without a directory
     timeouts: Timeouts = field(default_factory=Timeouts)
@@ -96,4 +99,56 @@ class ResetConfiguration:
     ignore_preflight_errors: tuple[str, ...] = ()
     skip_phases: tuple[str, ...] = ()
     unmount_flags: tuple[str, ...] = ()
+    timeouts: Timeouts = field(default_factory=Timeouts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeNode:
+    certificate_renewal: bool = True
+    dry_run: bool | None = None
+    etcd_upgrade: bool = True
+    ignore_preflight_errors: tuple[str, ...] = ()
+    skip_phases: tuple[str, ...] = ()
+    patches_directory: str | None = None  # "": patches were asked for without a directory
+    image_pull_policy: ImagePullPolicy = DEFAULT_IMAGE_PULL_POLICY
+    image_pull_serial: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeApply(UpgradeNode):
+    kubernetes_version: str = ""
+    allow_experimental_upgrades: bool | None = None
+    allow_rc_upgrades: bool | None = None
+    force_upgrade: bool | None = None
+    print_config: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradePlan:
+    kubernetes_version: str = ""
+    allow_experimental_upgrades: bool | None = None
+    allow_rc_upgrades: bool | None = None
+    dry_run: bool | None = None
+    etcd_upgrade: bool = True
+    ignore_preflight_errors: tuple[str, ...] = ()
+    print_config: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeDiff:
+    kubernetes_version: str = ""
+    context_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeConfiguration:
+    """What `upgrade apply`, `node`, `plan` and `diff` are asked to do.
+
+    A switch that is `None` was not given in the file: a flag, or its own default, decides.
+    """
+
+    apply: UpgradeApply = field(default_factory=UpgradeApply)
+    node: UpgradeNode = field(default_factory=UpgradeNode)
+    plan: UpgradePlan = field(default_factory=UpgradePlan)
+    diff: UpgradeDiff = field(default_factory=UpgradeDiff)
     timeouts: Timeouts = field(default_factory=Timeouts)

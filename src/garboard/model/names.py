@@ -12,6 +12,9 @@ _DOMAIN_COMPONENT = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_DOMAIN_COMPONENT}(?:\.{_DOMAIN_COMPONENT})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _IMAGE_NAME = re.compile(rf"(?:{_DOMAIN}/)?{_PATH_COMPONENT}(?:/{_PATH_COMPONENT})*", re.ASCII)
 
+# Of these characters neither a shell nor a unit file of systemd makes anything else, but for a `=` at the start, which
+# zsh replaces by the path of a program.
+_PLAIN_WORD = re.compile(r"(?!=)[A-Za-z0-9_./=:,-]+")
 _TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
 _TOKEN_GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")
 
@@ -54,3 +57,8 @@ def is_bootstrap_token(text: str) -> bool:
 
 def is_token_group(text: str) -> bool:
     return _TOKEN_GROUP.fullmatch(text) is not None
+
+
+def is_plain_word(text: str) -> bool:
+    """Say whether a word of a command line means itself wherever it is written."""
+    return _PLAIN_WORD.fullmatch(text) is not None

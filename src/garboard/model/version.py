@@ -1,4 +1,4 @@
-"""Kubernetes versions, and the minors whose kubeadm garboard can stand in for."""
+"""Kubernetes versions and minors; which minors are supported is in `minors`."""
 
 import re
 from dataclasses import dataclass
@@ -38,21 +38,3 @@ class KubernetesVersion:
 
     def __str__(self) -> str:
         return f"v{self.major}.{self.minor}.{self.patch}"
-
-
-# One reference patch release for each minor: type data, defaults and parity tests are taken from it.
-SUPPORTED_VERSIONS = (KubernetesVersion(1, 36, 4), KubernetesVersion(1, 37, 1))
-DEFAULT_VERSION = SUPPORTED_VERSIONS[-1]
-
-
-def reference_version(version: KubernetesVersion) -> KubernetesVersion:
-    """Return the release whose behaviour stands for the minor of `version`; refuse a minor we have no data for."""
-    for supported in SUPPORTED_VERSIONS:
-        if supported.as_minor == version.as_minor:
-            return supported
-    known = ", ".join(str(each.as_minor) for each in SUPPORTED_VERSIONS)
-    raise InvalidValue(
-        f"Kubernetes {version.as_minor} is not supported; the supported minors are {known}",
-        hint=f"pass --kubernetes-version {DEFAULT_VERSION}, or use a garboard release that knows {version.as_minor}",
-        error_class="unsupported-version",
-    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import PatchFailed
+from garboard.rules.command_line import flag_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class GuardedOperation:
 
 def compile_args(args: Json, document: Json) -> list[GuardedOperation]:
     """Return the JSON patch operations that bring the command of `document` to what `args` asks for."""
-    container, command = _command_of(document)
+    container, command = command_of(document)
     pointer = f"/spec/containers/{container}/command"
     changes: dict[int, GuardedOperation] = {}
     additions: list[GuardedOperation] = []
@@ -64,11 +65,6 @@ def _values(value: Json) -> Sequence[Json]:
     return value if isinstance(value, list) else (value,)
 
 
-def flag_name(word: str) -> str:
-    """Return the name of a flag as it stands in a command list, without dashes; empty for anything else."""
-    return word.partition("=")[0].lstrip("-") if word.startswith("-") else ""
-
-
 def _flag_text(name: str, value: Json, at: DocumentPath) -> str:
     if isinstance(value, dict | list) or value is None:
         raise PatchFailed(
@@ -78,7 +74,7 @@ def _flag_text(name: str, value: Json, at: DocumentPath) -> str:
     return f"--{name.lstrip('-')}={text}"
 
 
-def _command_of(document: Json) -> tuple[int, list[str]]:
+def command_of(document: Json) -> tuple[int, list[str]]:
     """Return the main container's index and command: the container called as the Pod, else the first."""
     spec = document.get("spec") if isinstance(document, dict) else None
     containers = spec.get("containers") if isinstance(spec, dict) else None

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterator
 
 from garboard.documents import DocumentPath, Json, equal
-from garboard.errors import PatchFailed
+from garboard.errors import BadDocument, PatchFailed
+from garboard.patches.args import command_of
 from garboard.patches.create import create_two_way
+from garboard.patches.json6902 import apply_args
+from garboard.patches.json_values import Absent, copy_of, same, value_at
 from garboard.patches.merge import apply_merge
 from garboard.patches.patch import PatchType
 from garboard.patches.strategic import apply_strategic
-from garboard.patches.taking import copy_of
+from garboard.rules.command_line import flag_name
 from garboard.schema import StructType
 
 
@@ -48,6 +51,58 @@ def _draft(
             hint="name it with --kind, or capture a merge or JSON patch",
         )
     return create_two_way(original, modified, shape), lambda document, patch: apply_strategic(document, patch, shape)
+
+
+def capture_args(original: Json, modified: Json) -> dict[str, Json] | None:
+    """Return the flag patch that turns `original` into `modified`, or None if more than flags differs.
+
+    The order of flags means nothing, except of those that are repeated: new ones come last.
+    """
+    try:
+        before, after = _flags_in(original), _flags_in(modified)
+        patch: dict[str, Json] = {name: None for name in before if name not in after}
+        for name, values in after.items():
+            if before.get(name) != values:
+                patch[name] = values[0] if len(values) == 1 else [*values]
+        is_all = equal(_by_flag(apply_args(copy_of(original), patch)), _by_flag(copy_of(modified)))
+    except PatchFailed:
+        return None
+    return patch if patch and is_all else None
+
+
+def _flags_in(document: Json) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for word in command_of(document)[1][1:]:
+        found.setdefault(flag_name(word), []).append(word.partition("=")[2])
+    return found
+
+
+def _by_flag(document: Json) -> Json:
+    """Return a Pod whose main command has its flags in the order of their names; changed in place."""
+    container, command = command_of(document)
+    holder = value_at(document, ("spec", "containers", container))
+    assert isinstance(holder, dict)
+    holder["command"] = [command[0], *sorted(command[1:], key=flag_name)]
+    return document
+
+
+def refuse_other_object(original: Json, modified: Json, sources: tuple[str, str]) -> None:
+    """Refuse two documents that are not the same object: a patch cannot make one of the other."""
+    for name, path in (
+        ("apiVersion", ("apiVersion",)),
+        ("kind", ("kind",)),
+        ("name", ("metadata", "name")),
+        ("namespace", ("metadata", "namespace")),
+    ):
+        before, after = value_at(original, path), value_at(modified, path)
+        if not same(before, after):
+            shown = [f"{source} has {'no ' + name if isinstance(each, Absent) else f'{name} {each}'}"
+                     for source, each in zip(sources, (before, after), strict=True)]  # fmt: skip
+            raise BadDocument(
+                f"these are not the same object: {', '.join(shown)}",
+                hint="name the document as it was generated, and the same one after your edit",
+                error_class="other-object",
+            )
 
 
 def create_merge(original: Json, modified: Json) -> Json:

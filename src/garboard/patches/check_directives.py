@@ -1,11 +1,11 @@
-"""Checking strategic merge's own words: `$patch`, `$retainKeys`, and those that name a list: `$directive/FIELD`."""
+"""Checking the directives of strategic merge: `$patch`, `$retainKeys`, and `$directive/FIELD`, which names a list."""
 
 from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json
-from garboard.patches.directives import DIRECTIVE, RETAIN_KEYS, SET_ORDER, WITH_FIELD
-from garboard.patches.notes import Notes
-from garboard.schema import Field, StructType, suggest
+from garboard.patches.findings import PatchFindings
+from garboard.patches.strategic_fields import DIRECTIVE, RETAIN_KEYS, SET_ORDER, WITH_FIELD
+from garboard.schema import FieldType, StructType, suggest
 
 
 def field_of(key: str) -> str | None:
@@ -16,10 +16,10 @@ def field_of(key: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DirectiveCheck:
-    notes: Notes
+    findings: PatchFindings
 
     def leaked(self, key: str, at: DocumentPath) -> None:
-        self.notes.error(
+        self.findings.error(
             "leaked-directive",
             f"the directive {key!r} has no meaning here and would stay in the result as data",
             at,
@@ -36,7 +36,7 @@ class DirectiveCheck:
                 if isinstance(name, str) and name not in shape.fields:
                     near = suggest(name, shape.fields)
                     hint = f"did you mean {near!r}?" if near else None
-                    self.notes.error("unknown-field", f"$retainKeys names {name!r}, no field", (*at, index), hint)
+                    self.findings.error("unknown-field", f"$retainKeys names {name!r}, no field", (*at, index), hint)
         else:
             self._about_a_list(key, value, shape, at)
 
@@ -50,7 +50,7 @@ class DirectiveCheck:
             self._malformed(f"{key!r} cannot act here: the members of this map are not fields", at)
 
     def in_element(self, element: dict[str, Json], merge_key: str, at: DocumentPath) -> None:
-        """Check what stands beside `$patch` in an element of a merged list: nothing of it counts."""
+        """Warn about what stands beside `$patch` in an element of a merged list: it is ignored."""
         if element.get(DIRECTIVE) not in ("delete", "replace"):
             return
         kept = (DIRECTIVE, merge_key) if element[DIRECTIVE] == "delete" else (DIRECTIVE,)
@@ -58,7 +58,7 @@ class DirectiveCheck:
 
     def _patch(self, value: Json, holder: dict[str, Json], at: DocumentPath) -> None:
         if value not in ("replace", "delete"):
-            self.notes.error(
+            self.findings.error(
                 "bad-directive",
                 f"$patch is {value!r}, which is neither 'replace' nor 'delete'",
                 at,
@@ -70,7 +70,7 @@ class DirectiveCheck:
     def _ignored(self, keys: list[str], directive: Json, at: DocumentPath) -> None:
         for key in keys:
             message = f"{key!r} is ignored because `$patch: {directive}` stands beside it"
-            self.notes.warning("ignored-content", message, (*at, key))
+            self.findings.warning("ignored-content", message, (*at, key))
 
     def _retain_keys(self, value: Json, holder: dict[str, Json], at: DocumentPath) -> None:
         if not isinstance(value, list):
@@ -97,7 +97,7 @@ class DirectiveCheck:
         elif value is not None and not isinstance(value, list):
             self._malformed(f"{key!r} must be a list of the values to delete", at)
 
-    def _order(self, value: Json, field: Field, at: DocumentPath) -> None:
+    def _order(self, value: Json, field: FieldType, at: DocumentPath) -> None:
         if not isinstance(value, list):
             self._malformed("an order must be a list", at)
             return
@@ -107,4 +107,4 @@ class DirectiveCheck:
                 self._malformed(message, (*at, index))
 
     def _malformed(self, message: str, at: DocumentPath) -> None:
-        self.notes.error("bad-directive-format", message, at)
+        self.findings.error("bad-directive-format", message, at)

@@ -7,9 +7,10 @@ from garboard.documents import DocumentPath, Json
 from garboard.model import SUPPORTED_VERSIONS
 from garboard.patches.check_directives import DirectiveCheck, field_of
 from garboard.patches.check_flags import FlagCheck
-from garboard.patches.directives import DIRECTIVE, DIRECTIVES
-from garboard.patches.notes import Notes
-from garboard.schema import Field, Schema, StructType, load_schema, suggest
+from garboard.patches.findings import PatchFindings
+from garboard.patches.strategic_fields import DIRECTIVE, DIRECTIVES
+from garboard.rules import bad_field_value
+from garboard.schema import FieldType, Schema, StructType, load_schema, suggest
 from garboard.schema.scalars import READERS, Mismatch, expected
 
 CONTAINER = "core/v1.Container"
@@ -17,7 +18,7 @@ GATED = {"KubeletConfiguration": "kubelet", "KubeProxyConfiguration": "kube-prox
 
 
 class Reading(Enum):
-    """How a part of a patch will be taken."""
+    """How the engine will apply a part of a patch."""
 
     STRATEGIC = auto()  # merged: directives act, merge keys find elements
     MERGE = auto()  # merged by member, lists whole; directives are data
@@ -26,9 +27,9 @@ class Reading(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TypeCheck:
-    """Walks a patch document beside its type."""
+    """Compares a patch document with its type, field by field."""
 
-    notes: Notes
+    findings: PatchFindings
     schema: Schema
     flags: FlagCheck
     directives: DirectiveCheck
@@ -44,14 +45,16 @@ class TypeCheck:
                 self.unknown_field(key, shape, place)
             else:
                 self.value(member, shape.fields[key], place, below)
+                if value.get(DIRECTIVE) != "delete":
+                    self.allowed(member, shape, key, place)
         if shape.name == CONTAINER:
             self.flags.container(value, at)
         gated = GATED.get(short_name(shape))
         if gated is not None:
             self.flags.gate_map(value.get("featureGates"), gated, (*at, "featureGates"))
 
-    def value(self, value: Json, field: Field, at: DocumentPath, reading: Reading) -> None:
-        """Check a value of a field; null removes it and is always right."""
+    def value(self, value: Json, field: FieldType, at: DocumentPath, reading: Reading) -> None:
+        """Check a value of a field; null removes the field and is always allowed."""
         if value is None or field.kind == "any":
             return
         if field.kind == "scalar":
@@ -65,14 +68,20 @@ class TypeCheck:
         elif field.of is not None:
             self._map(value, field.of, at, reading)
 
+    def allowed(self, value: Json, shape: StructType, name: str, at: DocumentPath) -> None:
+        """Check whether a field may hold a value: a word, a number or a name that Kubernetes takes there."""
+        problem = bad_field_value(shape, name, value)
+        if problem is not None:
+            self.findings.error(problem.code, f"{name}: {problem.message}", at, problem.hint)
+
     def unknown_field(self, key: str, shape: StructType, at: DocumentPath, token: int | None = None) -> None:
-        """Note a field that the type does not have; with `token`, at that part of a JSON pointer."""
+        """Add the finding about a field that the type does not have; with `token`, at that part of a JSON pointer."""
         message = f"{short_name(shape)} of Kubernetes {self.schema.version.as_minor} has no field {key!r}"
         hint = self._nearest(key, shape)
         if token is None:
-            self.notes.error("unknown-field", message, at, hint)
+            self.findings.error("unknown-field", message, at, hint)
         else:
-            self.notes.error_in_pointer("unknown-field", message, at, token, hint)
+            self.findings.error_in_pointer("unknown-field", message, at, token, hint)
 
     def _nearest(self, key: str, shape: StructType) -> str | None:
         for version in SUPPORTED_VERSIONS:
@@ -84,7 +93,7 @@ class TypeCheck:
         few = sorted(shape.fields)
         return f"the fields are {', '.join(few)}" if len(few) <= 12 else None
 
-    def _scalar(self, value: Json, field: Field, at: DocumentPath, reading: Reading) -> None:
+    def _scalar(self, value: Json, field: FieldType, at: DocumentPath, reading: Reading) -> None:
         if _is_removal(value, reading):
             return
         try:
@@ -93,9 +102,9 @@ class TypeCheck:
             self._mismatch(mismatch, at)
 
     def _mismatch(self, mismatch: Mismatch, at: DocumentPath) -> None:
-        self.notes.error("wrong-type", f"{self.notes.label(at)}: {mismatch.reason}", at)
+        self.findings.error("wrong-type", f"{self.findings.label(at)}: {mismatch.reason}", at)
 
-    def _map(self, value: dict[str, Json], of: Field, at: DocumentPath, reading: Reading) -> None:
+    def _map(self, value: dict[str, Json], of: FieldType, at: DocumentPath, reading: Reading) -> None:
         below = self._below(value, at, reading)
         for key, member in value.items():
             if not key.startswith(DIRECTIVES):
@@ -105,7 +114,7 @@ class TypeCheck:
             else:
                 self.directives.in_plain_map(key, member, value, (*at, key))
 
-    def _list(self, value: Json, field: Field, at: DocumentPath, reading: Reading) -> None:
+    def _list(self, value: Json, field: FieldType, at: DocumentPath, reading: Reading) -> None:
         if _is_removal(value, reading):
             return
         if not isinstance(value, list) or field.of is None:
@@ -118,50 +127,52 @@ class TypeCheck:
         for index, element in enumerate(value):
             self.value(element, field.of, (*at, index), below)
 
-    def _merge_list(self, elements: list[Json], field: Field, at: DocumentPath) -> None:
+    def _merge_list(self, elements: list[Json], field: FieldType, at: DocumentPath) -> None:
         assert field.of is not None
-        # Where one element replaces the whole list, the others are taken as they stand, twins included.
+        # Where one element replaces the whole list, the others are copied as they are, repeated keys included.
         is_replaced = any(isinstance(element, dict) and element.get(DIRECTIVE) == "replace" for element in elements)
         seen: set[str] | None = None if is_replaced else set()
         for index, element in enumerate(elements):
             place = (*at, index)
             if element is None:
-                self.notes.error("element-types", "a list that is merged cannot hold null", place)
+                self.findings.error("element-types", "a list that is merged cannot hold null", place)
                 continue
             self.value(element, field.of, place, Reading.STRATEGIC)
             if isinstance(element, dict) and field.of.type is not None:
                 self._keyed_element(element, field, place, seen)
 
-    def _keyed_element(self, element: dict[str, Json], field: Field, at: DocumentPath, seen: set[str] | None) -> None:
+    def _keyed_element(
+        self, element: dict[str, Json], field: FieldType, at: DocumentPath, seen: set[str] | None
+    ) -> None:
         key = field.merge_key
         self.directives.in_element(element, key, at)
         if key in element:
             if seen is not None and DIRECTIVE not in element:
-                self._note_twin(repr(element[key]), key, at, seen)
+                self._check_repeated(repr(element[key]), key, at, seen)
         elif element.get(DIRECTIVE) != "replace" and not self._is_misspelt(key, element, field):
-            self.notes.error(
+            self.findings.error(
                 "no-merge-key",
                 f"an element has no {key!r}, by which this list is merged",
                 at,
                 f"add {key!r}: it tells which element is meant",
             )
 
-    def _note_twin(self, name: str, key: str, at: DocumentPath, seen: set[str]) -> None:
+    def _check_repeated(self, name: str, key: str, at: DocumentPath, seen: set[str]) -> None:
         if name in seen:
             message = f"another element has {key} {name} as well: the two fold into one if the list exists already"
-            self.notes.warning("repeated-element", message, (*at, key))
+            self.findings.warning("repeated-element", message, (*at, key))
         seen.add(name)
 
     @staticmethod
-    def _is_misspelt(key: str, element: dict[str, Json], field: Field) -> bool:
-        """Tell whether a misspelt merge key is there, which has its own finding."""
+    def _is_misspelt(key: str, element: dict[str, Json], field: FieldType) -> bool:
+        """Tell whether the element has a misspelt merge key, which has a finding of its own."""
         assert field.of is not None
         assert field.of.type is not None
         fields = field.of.type.fields
         return any(suggest(name, fields) == key for name in element if name not in fields)
 
     def _below(self, value: dict[str, Json], at: DocumentPath, reading: Reading) -> Reading:
-        """Return how the members of a map are taken: `$patch: replace` takes them as they stand."""
+        """Return how the members of a map are applied: with `$patch: replace` they are copied as they are."""
         is_replaced = reading is Reading.STRATEGIC and value.get(DIRECTIVE) == "replace"
         return Reading.VERBATIM if is_replaced else reading
 
@@ -171,7 +182,7 @@ class TypeCheck:
         if not key.startswith(DIRECTIVES):
             near = suggest(key, DIRECTIVES)
             hint = f"did you mean {near!r}?" if near else f"the directives are {', '.join(DIRECTIVES)}"
-            self.notes.error("unknown-field", f"{key!r} is neither a field nor a directive", at, hint)
+            self.findings.error("unknown-field", f"{key!r} is neither a field nor a directive", at, hint)
         elif reading is not Reading.STRATEGIC:
             self.directives.leaked(key, at)
         else:

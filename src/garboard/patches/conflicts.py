@@ -1,11 +1,10 @@
-"""Whether two strategic patches change the same thing differently."""
+"""Whether two strategic patches set the same field to different values."""
 
 from garboard.documents import Json, equal
 from garboard.errors import PatchFailed
-from garboard.patches.directives import DIRECTIVE, RETAIN_KEYS
-from garboard.patches.lookup import Shape, element_shape, member_shape
+from garboard.patches.json_values import go_text
 from garboard.patches.slots import Slots
-from garboard.patches.text import go_text
+from garboard.patches.strategic_fields import DIRECTIVE, RETAIN_KEYS, Shape, element_shape, member_shape
 
 
 def has_conflict(left: Json, right: Json, shape: Shape | None, strategy: str = "", key: str = "") -> bool:
@@ -56,7 +55,7 @@ def _lists_conflict(left: list[Json], right: list[Json], shape: Shape | None, st
 def _unique_and_sorted(values: list[Json]) -> list[Json]:
     """Return the values without repeats, in the order of their text.
 
-    The reference works in the list's own storage, and the patch that it returns holds what that leaves there.
+    The reference does this in the list's own storage, so the list in the patch that it returns is changed as well.
     """
     slots = Slots.over(values)
     kept = sorted(slots.deduplicate(), key=go_text)

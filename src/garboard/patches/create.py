@@ -1,6 +1,7 @@
-"""Computing a strategic patch: two-way from what changed, three-way as `kubectl apply` does.
+"""Computing a strategic patch: two-way from one document to another, three-way as `kubectl apply` does.
 
-Lists given to the functions here may be sorted in place, as in the reference, whose later comparisons see that order.
+The functions here may sort the lists of their arguments in place, as the reference does: later comparisons see that
+order.
 """
 
 from collections.abc import Sequence
@@ -9,13 +10,19 @@ from dataclasses import dataclass, replace
 from garboard.documents import Json, equal
 from garboard.errors import BadUsage, PatchFailed
 from garboard.patches.conflicts import has_conflict
-from garboard.patches.directives import DELETE_FROM_LIST, DIRECTIVE, RETAIN_KEYS, SET_ORDER
-from garboard.patches.lookup import Shape, element_shape, member_shape
+from garboard.patches.json_values import copy_of, go_text
 from garboard.patches.slots import Slots
 from garboard.patches.strategic import combine_patches
+from garboard.patches.strategic_fields import (
+    DELETE_FROM_LIST,
+    DIRECTIVE,
+    RETAIN_KEYS,
+    SET_ORDER,
+    Shape,
+    element_shape,
+    member_shape,
+)
 from garboard.patches.strategic_list import sorted_by_order
-from garboard.patches.taking import copy_of
-from garboard.patches.text import go_text
 from garboard.schema import StructType
 
 
@@ -213,7 +220,7 @@ def _sorted_by_key(elements: list[Json], key: str) -> list[dict[str, Json]]:
         _key_of(element, key)
         assert isinstance(element, dict)
         maps.append(element)
-    maps.reverse()  # the reference's comparison calls equal texts "smaller" both ways, which turns twins around
+    maps.reverse()  # the reference's comparison calls equal texts "smaller" both ways, which reverses equal keys
     return sorted(maps, key=lambda element: go_text(element[key]))
 
 

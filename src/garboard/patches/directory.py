@@ -1,7 +1,7 @@
 """kubeadm's patch directory: which file patches what, of which type, in which order.
 
-The grammar is `target[suffix][+patchtype].{yaml|json}`. It is kept exactly as kubeadm has it, with what follows from a
-pattern that is not anchored at its end: `etcdish.yaml` targets etcd, and `+mergeX` means merge.
+The grammar is `target[suffix][+patchtype].{yaml|json}`. It is exactly that of kubeadm, whose pattern
+is not anchored at its end: `etcdish.yaml` targets etcd, and `+mergeX` means merge.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from garboard.documents import split_documents
 from garboard.errors import BadDocument
-from garboard.patches.patch import Patch, PatchType, Source
+from garboard.patches.patch import Patch, PatchType, SourceText
 from garboard.patches.targets import Target, targets_of
 from garboard.schema import Schema
 
@@ -78,10 +78,10 @@ def read_directory(files: Sequence[PatchFile], schema: Schema, *, with_args: boo
 
 
 def read_patch_file(shown: str, data: bytes, type_: PatchType) -> list[Patch]:
-    """Return the patches of one file, top first."""
+    """Return the patches of one file, from its first document to its last."""
     documents = split_documents(data, source=shown)
     return [
-        Patch.from_yaml(Source(shown, document.text, document.line, number), type_)
+        Patch.from_yaml(SourceText(shown, document.text, document.line, number), type_)
         for number, document in enumerate(documents, start=1)
     ]
 

@@ -1,23 +1,32 @@
-"""A field's history for people and for programs."""
+"""A field's history as text for people, and as JSON."""
 
 import json
+from collections.abc import Iterator, Sequence
 
 from garboard.documents import Json
-from garboard.patches.origin import Cause, Event, History, Origin
-from garboard.patches.trace import Absent, JsonOrAbsent
+from garboard.patches.history import Cause, Event, History, Origin, Part
+from garboard.patches.json_values import Absent, JsonOrAbsent, same
 
 MAX_SHOWN = 100
+MAX_PARTS = 5
+CUT_OFF = "…"
 
 
 def explain_text(name: str, history: History) -> str:
-    """Return the story of one field, latest first: its value, who set it, and what that overrode."""
+    """Return the history of one field, latest event first: its value, what set it, and what that overrode."""
     lines = [f"{name}: {_shown(history.value)}"]
     if not history.events:
         lines.append("  no patch and no line of the base document sets it")
     writers = history.writers
-    lines += [f"  {_verb(event, writers)} {_who(event.origin)}{_over(event)}" for event in reversed(history.events)]
+    lines += [
+        f"  {_verb(event, writers)} {_who(event.origin)}{_spelt(event, history)}{_over(event)}"
+        for event in reversed(history.events)
+    ]
     wrote = [origin.patch for origin in writers]
-    lines += [f"  {_dependence(cause)}" for cause in history.causes if not any(cause.patch is each for each in wrote)]
+    for cause in history.causes:
+        is_writer = any(cause.patch is each for each in wrote)
+        lines += [] if is_writer else [f"  {_dependence(cause)}"]
+        lines += [f"  {text}" for text in _parts(cause.parts if is_writer else cause.parts[1:])]
     return "\n".join(lines) + "\n"
 
 
@@ -30,12 +39,28 @@ def _verb(event: Event, writers: tuple[Origin, ...]) -> str:
 
 
 def _dependence(cause: Cause) -> str:
-    """Return what a patch has to do with a field that others wrote."""
+    """Return how a field that other patches wrote depends on a patch."""
     through = f", which writes {cause.through}" if cause.through else ""
-    would = "not be there" if isinstance(cause.without, Absent) else f"be {_shown(cause.without)}"
+    shown = _shown(cause.without)
+    would = "not be there" if isinstance(cause.without, Absent) else f"be {shown}"
+    if shown.endswith(CUT_OFF):  # most likely it would look the same up to here
+        would = "be another"
     failing = ", ".join(patch.label for patch in cause.needed_by)
     because = f", as {failing} would fail" if failing else ""
     return f"depends on {_who(cause.origin)}{through}: without it this would {would}{because}"
+
+
+def _parts(parts: Sequence[Part]) -> Iterator[str]:
+    """Yield where a patch wrote something inside the field."""
+    yield from (f"with {_who(part.origin)}, which writes {part.name}" for part in parts[:MAX_PARTS])
+    if len(parts) > MAX_PARTS:
+        yield f"with {len(parts) - MAX_PARTS} more lines inside it"
+
+
+def _spelt(event: Event, history: History) -> str:
+    """Return how the present value was written, if kubeadm's decoding has given it another spelling."""
+    is_present = same(event.after, history.written) and not event.is_removal
+    return f" as {_shown(event.after)}" if is_present and not same(event.after, history.value) else ""
 
 
 def _who(origin: Origin) -> str:
@@ -52,11 +77,11 @@ def _shown(value: JsonOrAbsent) -> str:
     if isinstance(value, Absent):
         return "not there"
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}{CUT_OFF}"
 
 
 def history_as_json(name: str, history: History) -> Json:
-    """Return the story of one field as data, first event first."""
+    """Return the history of one field as JSON, first event first."""
     told: dict[str, Json] = {
         "field": name,
         "isPresent": not isinstance(history.value, Absent),
@@ -86,6 +111,8 @@ def _cause_as_json(cause: Cause) -> Json:
         told["through"] = cause.through
     if not isinstance(cause.without, Absent):
         told["without"] = cause.without
+    if cause.parts:
+        told["parts"] = [{"field": part.name, **_origin_as_json(part.origin)} for part in cause.parts]
     if cause.needed_by:
         told["neededBy"] = [patch.label for patch in cause.needed_by]
     return told

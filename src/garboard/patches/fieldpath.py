@@ -18,7 +18,7 @@ _WORD = re.compile(r"""--?[^\[\]"=]+|[A-Za-z][^\[\]"=]*""")  # what stands in br
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A list element by what it says: its key (if one was named) and value; `nth` of those that say the same."""
+    """A list element by its content: the value of `key` (or of the element itself); `nth` of those that match."""
 
     value: str
     key: str = ""
@@ -30,7 +30,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Nameless:
-    """A list element that says nothing to call it by: the `nth` of those."""
+    """A list element without any identifying key or value: the `nth` of those."""
 
     nth: int
 
@@ -62,14 +62,14 @@ class FieldPath:
 
     @classmethod
     def identifying(cls, path: DocumentPath, document: Json) -> "FieldPath":
-        """Return a concrete path with list elements named by what they say, so that it outlives reordering."""
+        """Return a concrete path with list elements identified by content, so that it survives reordering."""
         return cls(path).pinned(document)
 
     def pinned(self, document: Json) -> "FieldPath":
-        """Return this with what it names by index in `document` named by what it says, and the rest as it is."""
+        """Return this with the list elements that it names by index in `document` identified by content."""
         segments: list[Segment] = []
         for given in self.segments:
-            step = _step(document, given)
+            step = step_to(document, given)
             if step is None:
                 break
             is_by_index = isinstance(given, int) and isinstance(document, list)
@@ -81,7 +81,7 @@ class FieldPath:
         """Return the concrete path in `document`, or None if it has no such field."""
         path: list[str | int] = []
         for segment in self.segments:
-            step = _step(document, segment)
+            step = step_to(document, segment)
             if step is None:
                 return None
             path.append(step)
@@ -100,7 +100,8 @@ def _segment(found: re.Match[str]) -> Segment:
     return str(found["quoted"] if found["name"] is None else found["name"])
 
 
-def _step(document: Json, segment: Segment) -> str | int | None:
+def step_to(document: Json, segment: Segment) -> str | int | None:
+    """Return the key or index of what a segment names in a map or list, or None if it is not there."""
     if isinstance(document, dict):
         key = str(segment)
         return key if key in document else None
@@ -140,6 +141,12 @@ IDENTIFYING_KEYS = (
 )
 
 
+def element_name(element: Json) -> str:
+    """Return the word that finds an element of a list, or nothing if it has none."""
+    pick = _pick(element)
+    return pick.value if pick else ""
+
+
 def _as_text(value: Json) -> str:
     if isinstance(value, str):
         return value
@@ -159,14 +166,14 @@ def show_path(path: DocumentPath, document: Json) -> str:
 
 
 def _element_name(elements: list[Json], index: int) -> str:
-    """Return what to write in brackets for an element: words that lead to it when read back, or its index."""
+    """Return what to write in brackets for an element: text that finds it again when it is parsed, or its index."""
     pick = _pick_in(elements, index)
     is_clear = isinstance(pick, Pick) and not pick.nth and (pick.key or _WORD.fullmatch(pick.value))
     return str(pick) if is_clear and not re.search(r"[\[\]]", str(pick)) else str(index)
 
 
 def _pick_in(elements: list[Json], index: int) -> Segment:
-    """Return a name for an element that does not depend on where it stands."""
+    """Return a segment for an element that does not depend on its position."""
     pick = _pick(elements[index])
     if pick is None:
         return Nameless(sum(_pick(element) is None for element in elements[:index]))

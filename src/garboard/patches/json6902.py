@@ -1,29 +1,30 @@
-"""JSON Patch (RFC 6902) with the habits of the Go library behind kubectl and kubeadm.
+"""JSON Patch (RFC 6902) with the deviations of the Go library behind kubectl and kubeadm.
 
-Where that library is more lenient than the RFC, the operation is carried out and remarked on: compat mode ignores the
+Where that library is more lenient than the RFC, the operation is carried out with a remark: compat mode ignores the
 remark, strict mode refuses it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.errors import PatchFailed
 from garboard.patches.args import compile_args
-from garboard.patches.taking import Taker, copy_of
-from garboard.patches.trace import ABSENT, Absent, Item, JsonOrAbsent
+from garboard.patches.fieldpath import IDENTIFYING_KEYS
+from garboard.patches.json_values import ABSENT, Absent, Container, JsonOrAbsent, copy_of
+from garboard.patches.trace import Item
+from garboard.patches.writer import DocumentWriter
 
-Container: TypeAlias = "dict[str, Json] | list[Json]"
 MAX_INDEX = 2**63
 
 
 @dataclass(slots=True)
 class JsonPatch:
-    """One run over one document, which is changed in place; a failure leaves it half done, for the caller to drop."""
+    """One run over one document, which is changed in place; after a failure it is half patched and of no use."""
 
     root: Json
-    taker: Taker
+    writer: DocumentWriter
     at: DocumentPath = ()
 
     def run(self, operation: Json, at: DocumentPath) -> None:
@@ -43,12 +44,12 @@ class JsonPatch:
 
     def add(self, operation: dict[str, Json]) -> None:
         holder, token = self._find(self._pointer(operation, "path"), "path")
-        value = self.taker.verbatim(self._value(operation), (*self.at, "value"))
+        value = self.writer.copy(self._value(operation), (*self.at, "value"))
         self._insert(holder, token, value, (*self.at, "value"))
 
     def remove(self, operation: dict[str, Json]) -> None:
         holder, token = self._find(self._pointer(operation, "path"), "path")
-        self._take_out(holder, token, "path")
+        self._record_gone(holder, self._take_out(holder, token, "path"))
 
     def replace(self, operation: dict[str, Json]) -> None:
         pointer = self._pointer(operation, "path")
@@ -56,24 +57,25 @@ class JsonPatch:
             self._replace_root(operation.get("value"))
             return
         holder, token = self._find(pointer, "path")
-        value = self.taker.verbatim(self._value(operation), (*self.at, "value"))
+        value = self.writer.copy(self._value(operation), (*self.at, "value"))
         if isinstance(holder, list):
             position = self._position(holder, token, len(holder), "path")
             before = holder[position]
             holder[position] = value
-            self._note_item(holder, before, ABSENT, "path")
-            self._note_item(holder, before, value, "value")
+            self._record_item(holder, before, ABSENT, "path")
+            self._record_item(holder, before, value, "value")
+            self._record_gone(holder, before)
             return
         if token not in holder:
             self._lenient("path-missing", f"replace of {pointer}, which is not there, adds it", "path")
-        self.taker.put(holder, token, value, (*self.at, "value"))
+        self.writer.set(holder, token, value, (*self.at, "value"))
 
     def _replace_root(self, value: Json) -> None:
         if not isinstance(value, dict | list):
             raise PatchFailed(
                 "the whole document can only be replaced by a mapping or a list", error_class="bad-root", at=self.at
             )
-        self.root = self.taker.verbatim(value, (*self.at, "value"))
+        self.root = self.writer.copy(value, (*self.at, "value"))
 
     def move(self, operation: dict[str, Json]) -> None:
         holder, token = self._find(self._pointer(operation, "from"), "from")
@@ -88,7 +90,7 @@ class JsonPatch:
             self._lenient("path-missing", f"copy of {pointer}, which is not there, writes null", "from")
             found = None
         target, name = self._find(self._pointer(operation, "path"), "path")
-        value = self.taker.verbatim(copy_of(found), (*self.at, "from"))
+        value = self.writer.copy(copy_of(found), (*self.at, "from"))
         self._insert(target, name, value, (*self.at, "from"))
 
     def test(self, operation: dict[str, Json]) -> None:
@@ -174,32 +176,38 @@ class JsonPatch:
 
     def _insert(self, holder: Container, token: str, value: Json, at: DocumentPath) -> None:
         if isinstance(holder, dict):
-            self.taker.put(holder, token, value, at)
+            self.writer.set(holder, token, value, at)
             return
         # A new element has one place more to go to than there are elements, counted from either end.
         position = len(holder) if token == "-" else self._position(holder, token, len(holder) + 1, "path")
         holder.insert(position, value)
         if not isinstance(value, dict | list):
-            self.taker.note(holder, Item.of(value), at, ABSENT, value)
+            self.writer.record(holder, Item.of(value), at, ABSENT, value)
 
     def _take_out(self, holder: Container, token: str, name: str) -> Json:
         if isinstance(holder, list):
             position = self._position(holder, token, len(holder), name)
-            self._note_item(holder, holder[position], ABSENT, name)
+            self._record_item(holder, holder[position], ABSENT, name)
             return holder.pop(position)
         if token not in holder:
             raise PatchFailed(f"there is no {token!r} to take away", error_class="path-missing", at=(*self.at, name))
         value = holder[token]
-        self.taker.drop(holder, token, (*self.at, name))
+        self.writer.remove(holder, token, (*self.at, name))
         return value
 
-    def _note_item(self, holder: list[Json], before: JsonOrAbsent, after: JsonOrAbsent, name: str) -> None:
+    def _record_item(self, holder: list[Json], before: JsonOrAbsent, after: JsonOrAbsent, name: str) -> None:
         value = before if isinstance(after, Absent) else after
         if not isinstance(value, dict | list | Absent):
-            self.taker.note(holder, Item.of(value), (*self.at, name), before, after)
+            self.writer.record(holder, Item.of(value), (*self.at, name), before, after)
+
+    def _record_gone(self, holder: Container, element: Json) -> None:
+        """Record that a map is no longer an element of a list; one that is only moved is not gone."""
+        if isinstance(holder, list) and isinstance(element, dict):
+            name = next((element[key] for key in IDENTIFYING_KEYS if key in element), element)
+            self.writer.record(holder, Item.of(name), (*self.at, "path"), element, ABSENT)
 
     def _lenient(self, error_class: str, message: str, name: str) -> None:
-        self.taker.remark(error_class, message, (*self.at, name))
+        self.writer.remark(error_class, message, (*self.at, name))
 
 
 _OPERATIONS: dict[str, Callable[[JsonPatch, dict[str, Json]], None]] = {
@@ -212,8 +220,8 @@ _OPERATIONS: dict[str, Callable[[JsonPatch, dict[str, Json]], None]] = {
 }
 
 
-def apply_json(original: Json, patch: Json, taker: Taker | None = None) -> Json:
-    """Apply `patch` to `original`, which is taken over and changed in place; return the result."""
+def apply_json(original: Json, patch: Json, writer: DocumentWriter | None = None) -> Json:
+    """Apply `patch` to `original`, which is changed in place; return the result."""
     if patch is None:
         return original
     if not isinstance(patch, list):
@@ -221,15 +229,15 @@ def apply_json(original: Json, patch: Json, taker: Taker | None = None) -> Json:
     for index, operation in enumerate(patch):
         if operation is not None and not isinstance(operation, dict):
             raise PatchFailed("each operation must be a mapping", error_class="bad-document", at=(index,))
-    run = JsonPatch(original, taker or Taker())
+    run = JsonPatch(original, writer or DocumentWriter())
     for index, operation in enumerate(patch):
         run.run(operation, (index,))
     return run.root
 
 
-def apply_args(original: Json, args: Json, taker: Taker | None = None) -> Json:
-    """Apply a flag patch by way of the JSON patch that it compiles to; places are those of the flags."""
-    run = JsonPatch(original, taker or Taker())
+def apply_args(original: Json, args: Json, writer: DocumentWriter | None = None) -> Json:
+    """Apply a flag patch as the JSON patch that it compiles to; errors are at the places of the flags."""
+    run = JsonPatch(original, writer or DocumentWriter())
     for guarded in compile_args(args, original):
         run.run(guarded.operation, guarded.at)
     return run.root

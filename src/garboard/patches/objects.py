@@ -5,21 +5,87 @@ kind: PatchSet
 patches:
 - target: {group: apps, kind: Deployment, name: web-*, namespace: shop, labelSelector: tier=front}
   type: strategic
-  file: replicas.yaml
+  file: replicas.yaml  # or `patch: |`, with the patch itself below it
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from textwrap import dedent
 
 import msgspec
 
 from garboard.documents import Json, Position, read_yaml, refuse_second_document
 from garboard.errors import BadDocument, InvalidValue
 from garboard.patches.directory import read_patch_file
-from garboard.patches.patch import Patch, PatchType, Source
-from garboard.patches.selector import LabelSelector
+from garboard.patches.patch import Patch, PatchType, SourceText
 from garboard.patches.tree import API_VERSION
+
+_SELECTOR_TERM = re.compile(
+    r"""\s*(?:
+        (?P<absent>!\s*(?P<absent_key>[\w./-]+))
+      | (?P<key>[\w./-]+)\s*(?:
+            (?P<set_op>in|notin)\s*\((?P<values>[^()]*)\)
+          | (?P<op>==|=|!=)\s*(?P<value>[\w.-]*)
+        )?
+    )\s*(?:,|$)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A label that must be there or not, and the values it may have (any, if none are named)."""
+
+    key: str
+    is_wanted: bool
+    values: frozenset[str] | None = None
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        if self.values is None:
+            return (self.key in labels) == self.is_wanted
+        return (labels.get(self.key) in self.values) == self.is_wanted
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """Labels as Kubernetes selects them: `app=web,tier!=db,env in (a, b),release,!canary`.
+
+    All requirements must hold; an empty selector selects everything.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "LabelSelector":
+        requirements: list[Requirement] = []
+        end = 0
+        while text[end:].strip():
+            found = _SELECTOR_TERM.match(text, end)
+            if found is None:
+                raise InvalidValue(
+                    f"{text!r} is not a label selector: cannot read {text[end:]!r}",
+                    hint="write it as app=web,tier!=db,env in (a,b),release,!canary",
+                )
+            requirements.append(_requirement(found))
+            end = found.end()
+        return cls(tuple(requirements))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+def _requirement(found: re.Match[str]) -> Requirement:
+    if found["absent"]:
+        return Requirement(found["absent_key"], is_wanted=False)
+    if found["set_op"]:
+        values = frozenset(value.strip() for value in found["values"].split(","))
+        return Requirement(found["key"], found["set_op"] == "in", values)
+    if found["op"]:
+        return Requirement(found["key"], found["op"] != "!=", frozenset([found["value"]]))
+    return Requirement(found["key"], is_wanted=True)
 
 
 class TargetDocument(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -32,7 +98,8 @@ class TargetDocument(msgspec.Struct, forbid_unknown_fields=True, rename="camel")
 
 
 class EntryDocument(msgspec.Struct, forbid_unknown_fields=True):
-    file: str
+    file: str | None = None
+    patch: str | None = None  # instead of a file: the patch itself
     target: TargetDocument = msgspec.field(default_factory=TargetDocument)
     type: PatchType = PatchType.STRATEGIC
 
@@ -82,35 +149,36 @@ def _text_members(labels: Json) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Patches of one file, the objects they are for, and where the patch set says so."""
+class PatchSetEntry:
+    """The patches of one entry, the objects they are for, and where the patch set says so."""
 
-    file: str
+    file: str | None  # None: the patch stands in the patch set itself
     selection: Selection
     patches: tuple[Patch, ...]
     position: Position
+    kind_position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectPatches:
-    entries: tuple[Entry, ...]
+    entries: tuple[PatchSetEntry, ...]
 
-    def for_object(self, document: Json) -> list[Entry]:
+    def for_object(self, document: Json) -> list[PatchSetEntry]:
         return [entry for entry in self.entries if entry.selection.matches(document)]
 
 
 def read_patch_set(data: bytes, *, source: str, load: Callable[[str], bytes]) -> ObjectPatches:
     """Read a patch set; `load` gives the bytes of a patch file named in it."""
     content = read_yaml(data, source=source)
-    text = Source(source, data.decode(errors="replace"))  # UTF-16 is read as well, but has no positions
+    text = SourceText(source, data.decode(errors="replace"))  # UTF-16 is read as well, but has no positions
     refuse_second_document(text.text, source=source)
     try:
         document = msgspec.convert(content, PatchSetDocument)
     except msgspec.ValidationError as error:
         raise BadDocument(
             f"{source}: not a patch set: {_said_of_fields(error)}",
-            hint="it is a mapping with `patches`, a list of {target, type, file}; a target has group, version, kind,"
-            " name, namespace and labelSelector, a type is strategic, merge or json",
+            hint="it is a mapping with `patches`, a list of {target, type, file or patch}; a target has group, version,"
+            " kind, name, namespace and labelSelector, a type is strategic, merge or json",
         ) from error
     if (document.api_version, document.kind) != (API_VERSION, "PatchSet"):
         raise BadDocument(
@@ -120,14 +188,14 @@ def read_patch_set(data: bytes, *, source: str, load: Callable[[str], bytes]) ->
     return ObjectPatches(tuple(_entries(document.patches, load, text)))
 
 
-def _entries(entries: Sequence[EntryDocument], load: Callable[[str], bytes], text: Source) -> Iterator[Entry]:
+def _entries(
+    entries: Sequence[EntryDocument], load: Callable[[str], bytes], text: SourceText
+) -> Iterator[PatchSetEntry]:
     for index, entry in enumerate(entries):
-        position = text.position(("patches", index))
         try:
-            yield _entry(entry, load, position)
+            yield _entry(entry, load, text, ("patches", index))
         except InvalidValue as error:
-            where = f"{text.name}:{position.line}:{position.column}"
-            raise InvalidValue(f"{where}: {error.message}", hint=error.hint) from error
+            raise InvalidValue(f"{text.where(('patches', index))}: {error.message}", hint=error.hint) from error
 
 
 def _said_of_fields(error: msgspec.ValidationError) -> str:
@@ -139,7 +207,9 @@ def _said_of_fields(error: msgspec.ValidationError) -> str:
     return f"{path}: {said}" if path else said
 
 
-def _entry(entry: EntryDocument, load: Callable[[str], bytes], position: Position) -> Entry:
+def _entry(
+    entry: EntryDocument, load: Callable[[str], bytes], text: SourceText, at: tuple[str | int, ...]
+) -> PatchSetEntry:
     target = entry.target
     selection = Selection(
         target.group,
@@ -149,10 +219,37 @@ def _entry(entry: EntryDocument, load: Callable[[str], bytes], position: Positio
         target.namespace,
         LabelSelector.parse(target.label_selector),
     )
-    return Entry(entry.file, selection, tuple(read_patch_file(entry.file, load(entry.file), entry.type)), position)
+    kind_position = text.position((*at, "target", "kind"))
+    patches = tuple(_patches(entry, load, text, at))
+    return PatchSetEntry(entry.file, selection, patches, text.position(at), kind_position)
 
 
-def unmatched(patches: ObjectPatches, matched: Sequence[Entry]) -> tuple[Entry, ...]:
+def _patches(
+    entry: EntryDocument, load: Callable[[str], bytes], text: SourceText, at: tuple[str | int, ...]
+) -> Sequence[Patch]:
+    """Return the patches of an entry; a file is looked for beside the patch set."""
+    if entry.file is not None and entry.patch is None:
+        shown = str(PurePosixPath(text.name).parent / entry.file)
+        return read_patch_file(shown, load(entry.file), entry.type)
+    if entry.patch is not None and entry.file is None:
+        return [Patch.from_yaml(_inline_source(entry.patch, text, (*at, "patch")), entry.type)]
+    raise InvalidValue(
+        "an entry needs either `file` or `patch`, and only one of them",
+        hint="name a patch file with `file: web.yaml`, or write the patch below `patch: |`",
+    )
+
+
+def _inline_source(patch: str, text: SourceText, at: tuple[str | int, ...]) -> SourceText:
+    """Return the text of an inline patch as it stands in the patch set, so that places in it are places in the file."""
+    start = text.value_position(at).line
+    written = text.text.splitlines()[start : start + patch.rstrip("\n").count("\n") + 1]
+    block = "\n".join(written) + "\n"
+    if dedent(block).rstrip("\n") == patch.rstrip("\n"):
+        return SourceText(text.name, block, start + 1)
+    return SourceText(text.name, patch, start)  # on one line, or folded: columns are those of the text by itself
+
+
+def unmatched(patches: ObjectPatches, matched: Sequence[PatchSetEntry]) -> tuple[PatchSetEntry, ...]:
     """Return the entries that no object was selected by."""
     seen = {id(entry) for entry in matched}
     return tuple(entry for entry in patches.entries if id(entry) not in seen)

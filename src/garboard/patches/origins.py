@@ -1,27 +1,30 @@
 """Where each field of a patched document comes from.
 
-Who wrote what is read off the engine's trace. Which patches decide a field is found by running the engine without each
-of them: what a patch enables, or spoils for another one, leaves no mark at the field itself.
+The trace of the run says which patch wrote what. Which patches decide a field is found by running the engine without
+each of them: a patch that only enables or prevents what another one does is not recorded at the field itself.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cached_property
+from itertools import takewhile
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.patches.apply import Applied, Replayed
 from garboard.patches.fieldpath import FieldPath, Pick, Segment, show_path
-from garboard.patches.origin import Base, Cause, Event, History, Origin, OriginKind, same, value_at
-from garboard.patches.trace import ABSENT, BASE, Absent, Birth, Container, Item, JsonOrAbsent, Trace, Write
+from garboard.patches.history import Base, Cause, Event, History, Origin, OriginKind, Part
+from garboard.patches.json_values import ABSENT, Absent, Container, JsonOrAbsent, same, value_at
+from garboard.patches.trace import BASE, Creation, Item, Trace, Write, written_below, written_in
 
 
 class Origins:
-    """Answers for one patched document; `base` is what it was before."""
+    """The history of each field of one patched document; `base` is the document before the patches."""
 
     def __init__(self, applied: Applied, base: Base) -> None:
-        assert applied.trace is not None, "origins need a watched run"
+        assert applied.trace is not None, "origins need a traced run"
         assert applied.replay is not None
-        self._document = applied.document
+        self.document = self._document = applied.document
+        self.shape = applied.replay.shape
         self._patches = applied.patches
         self._trace: Trace = applied.trace
         self._replay = applied.replay
@@ -44,16 +47,16 @@ class Origins:
         yield from _leaves(self._document, ())
 
     def fields_by(self, *kinds: OriginKind) -> list[tuple[str, History]]:
-        """Return the name and history of every leaf in whose story one of `kinds` has a part, as the document goes.
+        """Return name and history of every leaf that an origin of one of `kinds` wrote or decides, in document order.
 
-        Leaves that patches took away follow at the end.
+        Leaves that patches removed follow at the end.
         """
         found = [(show_path(path, self._document), self.history_at(path)) for path in self.leaves()]
         told = [(name, history) for name, history in found if _has_part(history, kinds)]
-        return [*told, *self._taken_away()] if OriginKind.PATCH in kinds else told
+        return [*told, *self._removed_leaves()] if OriginKind.PATCH in kinds else told
 
-    def _taken_away(self) -> Iterator[tuple[str, History]]:
-        """Yield the leaves that were there, or would be if one patch were not, and that patches have to do with."""
+    def _removed_leaves(self) -> Iterator[tuple[str, History]]:
+        """Yield the leaves that patches removed: of the original, or of what the others make without one patch."""
         asked: set[FieldPath] = set()
         for document in (self._replay.original, *(other.document for other in self._without)):
             for path in _leaves_beside(document, self._document, ()):
@@ -66,7 +69,7 @@ class Origins:
 
     @cached_property
     def _without(self) -> list[Replayed]:
-        """What the engine makes of the document without the first patch, without the second, and so on."""
+        """The document patched without the first patch, without the second, and so on."""
         return list(self._replay.without_each(self._patches))
 
     def _causes(self, field: FieldPath, value: JsonOrAbsent) -> Iterator[Cause]:
@@ -74,44 +77,65 @@ class Origins:
             path = field.resolve(other.document)
             without = ABSENT if path is None else value_at(other.document, path)
             if not same(value, without):
-                origin, through = self._place_of_cause(number, field)
-                yield Cause(origin, without, through, other.failed)
+                parts = self._parts(number, field)
+                origin, through = self._place_of_cause(number, field, parts)
+                yield Cause(origin, without, through, other.failed, parts)
 
-    def _place_of_cause(self, number: int, field: FieldPath) -> tuple[Origin, str]:
-        """Return where a patch wrote a field, or else the innermost thing around it (which is named) that it wrote."""
-        for end in range(len(field.segments), 0, -1):
+    def _place_of_cause(self, number: int, field: FieldPath, parts: tuple[Part, ...]) -> tuple[Origin, str]:
+        """Return where a patch wrote a field; else where it wrote a part of it, or the innermost field around it."""
+        at = [write.at for write in self._writes(self._document, field.segments) if write.patch == number]
+        if at or parts:
+            return (self._origin(number, at[-1]), "") if at else (parts[0].origin, parts[0].name)
+        for end in range(len(field.segments) - 1, 0, -1):
             around = field.segments[:end]
             at = [write.at for write in self._writes(self._document, around) if write.patch == number]
-            at = at or self._written_inside(around, number)
+            at = at or self._written_beside(around, number)
             if at:
-                return self._origin(number, at[-1]), "" if end == len(field.segments) else self._shown(around)
-        return self._origin(number, ()), ""
+                return self._origin(number, at[-1]), self._shown(around)
+        return self._origin(number, self._operation_about(number, field)), ""
 
-    def _written_inside(self, segments: tuple[Segment, ...], number: int) -> list[DocumentPath]:
-        """Return the places in a patch that wrote or brought a member of a container."""
+    def _written_beside(self, segments: tuple[Segment, ...], number: int) -> list[DocumentPath]:
+        """Return the places in a patch that wrote or created a member of a container."""
         path = FieldPath(segments).resolve(self._document)
         container = None if path is None else value_at(self._document, path)
         if not isinstance(container, dict | list):
             return []
-        written = (write for each in self._trace.members(container) for write in self._trace.writes(container, each))
-        children = container.values() if isinstance(container, dict) else container
-        births = (self._trace.birth(child) for child in children if isinstance(child, dict | list))
-        return [
-            *(write.at for write in written if write.patch == number),
-            *(birth.at for birth in births if birth is not None and birth.patch == number),
-        ]
+        return [each.at for each in written_in(self._trace, container, (), number)]
+
+    def _parts(self, number: int, field: FieldPath) -> tuple[Part, ...]:
+        """Return what a patch wrote inside a field at any depth, in the order of the patch."""
+        path = field.resolve(self._document)
+        value = None if path is None else value_at(self._document, path)
+        if path is None or not isinstance(value, dict | list):
+            return ()
+        found = list(written_below(self._trace, value, path, number))
+        standing = [each for each in found if each.is_standing] or found
+        position = self._patches[number].source.position
+        # One line may take a flag away and put another in its place: the one that is there says more.
+        at_line = {astuple(position(each.at)): each for each in sorted(standing, key=lambda each: len(each.path))}
+        return tuple(
+            Part(show_path(each.path, self._document), self._origin(number, each.at))
+            for _, each in sorted(at_line.items(), key=lambda item: item[0])
+        )
+
+    def _operation_about(self, number: int, field: FieldPath) -> DocumentPath:
+        """Return the operation of a JSON patch whose pointer goes furthest along a field; else the whole patch."""
+        operations, path = self._patches[number].value, field.resolve(self._document)
+        if not isinstance(operations, list) or path is None:
+            return ()
+        return (max(range(len(operations)), key=lambda index: _shared_steps(operations[index], path), default=0),)
 
     def _shown(self, segments: tuple[Segment, ...]) -> str:
         path = FieldPath(segments).resolve(self._document)
         return "" if path is None else show_path(path, self._document)
 
     def _writes(self, root: Json, segments: tuple[Segment, ...]) -> Iterator[Write]:
-        """Yield every write of a field below `root`, those to containers that were replaced since included."""
-        birth = self._trace.birth(root) if isinstance(root, dict | list) else None
-        if birth is None or not isinstance(root, dict | list):
+        """Yield every write of a field below `root`, including writes to containers that were replaced later."""
+        creation = self._trace.creation(root) if isinstance(root, dict | list) else None
+        if creation is None or not isinstance(root, dict | list):
             return
         if not segments:
-            yield Write(birth.patch, birth.at, ABSENT, root)
+            yield Write(creation.patch, creation.at, ABSENT, root)
             return
         rest = segments[1:]
         step = FieldPath(segments[:1]).resolve(root)
@@ -120,31 +144,37 @@ class Origins:
             return
         child = value_at(root, step)
         assert not isinstance(child, Absent)
-        writes = self._trace.writes(root, _name(step[0], child))
+        writes = self._writes_of_member(root, step[0], child)
         if rest:
             for write in writes:
                 yield from self._writes_before(write, child, rest)
             yield from self._writes(child, rest)
             return
-        while writes and writes[-1].is_removal:  # of a twin: words of a list go by their value
+        while writes and writes[-1].is_removal:  # of an equal word: list elements are identified by value
             writes = writes[:-1]
         if not writes and isinstance(child, dict | list):
             yield from self._writes(child, ())
             return
         if writes:
-            yield from self._since_birth(root, step[0], writes)
+            yield from self._since_creation(root, step[0], writes)
         else:
-            yield Write(birth.patch, self._place_at_birth(birth, step[0], child), ABSENT, child)
+            yield Write(creation.patch, self._place_at_creation(creation, step[0], child), ABSENT, child)
 
-    def _since_birth(self, holder: Container, step: str | int, writes: tuple[Write, ...]) -> Iterator[Write]:
-        """Yield the writes of a member, after its coming with the container that holds it if it came so."""
-        birth, at_birth = self._trace.birth(holder), writes[0].before
-        if birth is not None and not isinstance(at_birth, Absent):
-            yield Write(birth.patch, self._place_at_birth(birth, step, at_birth), ABSENT, at_birth)
+    def _writes_of_member(self, holder: Container, step: str | int, child: JsonOrAbsent) -> tuple[Write, ...]:
+        """Return the writes of a member; scalar elements of lists are identified by value, others have none."""
+        if isinstance(step, str):
+            return self._trace.writes(holder, step)
+        return () if isinstance(child, dict | list | Absent) else self._trace.writes(holder, Item.of(child))
+
+    def _since_creation(self, holder: Container, step: str | int, writes: tuple[Write, ...]) -> Iterator[Write]:
+        """Yield the writes of a member, beginning with the creation of its container if the member came with it."""
+        creation, at_creation = self._trace.creation(holder), writes[0].before
+        if creation is not None and not isinstance(at_creation, Absent):
+            yield Write(creation.patch, self._place_at_creation(creation, step, at_creation), ABSENT, at_creation)
         yield from writes
 
     def _writes_before(self, write: Write, child: JsonOrAbsent, rest: tuple[Segment, ...]) -> Iterator[Write]:
-        """Yield the story of a field in the container that `write` replaced or took away; `child` is there now."""
+        """Yield the writes of a field in the container that `write` replaced or removed; `child` is there now."""
         if write.before is child:
             return
         if not isinstance(write.before, dict | list):
@@ -153,26 +183,26 @@ class Origins:
             return
         yield from self._writes(write.before, rest)
         path = FieldPath(rest).resolve(write.before)
-        if path is not None and not self._is_born_with(write.after, rest):
+        if path is not None and not self._had_at_creation(write.after, rest):
             yield Write(write.patch, write.at, value_at(write.before, path), ABSENT)
 
-    def _is_born_with(self, value: JsonOrAbsent, segments: tuple[Segment, ...]) -> bool:
-        """Tell whether a container had a field when it came to be, whatever was written to it since."""
+    def _had_at_creation(self, value: JsonOrAbsent, segments: tuple[Segment, ...]) -> bool:
+        """Tell whether a container had a field when it was created, whatever was written to it since."""
         for segment in segments:
             step = FieldPath((segment,)).resolve(_json(value))
             if step is None or not isinstance(value, dict | list):
                 return False
             child = value_at(value, step)
-            writes = self._trace.writes(value, _name(step[0], child))
-            if isinstance(value, list) and isinstance(child, dict | list) and not self._are_twins(value, child):
+            writes = self._writes_of_member(value, step[0], child)
+            if isinstance(value, list) and isinstance(child, dict | list) and not self._came_together(value, child):
                 return False
             value = writes[0].before if writes else child
         return not isinstance(value, Absent)
 
-    def _are_twins(self, left: Container, right: Container) -> bool:
-        """Tell whether two containers came with the same patch."""
-        births = (self._trace.birth(left), self._trace.birth(right))
-        return len({birth.patch for birth in births if birth is not None}) == 1
+    def _came_together(self, left: Container, right: Container) -> bool:
+        """Tell whether the same patch created two containers."""
+        creations = (self._trace.creation(left), self._trace.creation(right))
+        return len({creation.patch for creation in creations if creation is not None}) == 1
 
     def _writes_of_removed(self, holder: Container, segment: Segment, rest: tuple[Segment, ...]) -> Iterator[Write]:
         """Yield the writes of the members of `holder` that `segment` names and that are gone."""
@@ -183,19 +213,19 @@ class Origins:
                 continue
             writes = self._trace.writes(holder, member)
             if not rest:
-                yield from self._since_birth(holder, name if isinstance(member, str) else 0, writes)
+                yield from self._since_creation(holder, name if isinstance(member, str) else 0, writes)
             for write in writes if rest else ():
                 yield from self._writes_before(write, ABSENT, rest)
 
-    def _place_at_birth(self, birth: Birth, step: str | int, value: Json) -> DocumentPath:
-        """Return where a member was written first; elements of a list may have moved since, and go by their value."""
+    def _place_at_creation(self, creation: Creation, step: str | int, value: Json) -> DocumentPath:
+        """Return where a member was first written; list elements may have moved since and are identified by value."""
         if isinstance(step, str):
-            return (*birth.at, step)
-        source = self._base.value if birth.patch == BASE else self._patches[birth.patch].value
-        holder = value_at(source, birth.at)  # nothing where a JSON patch copied it from elsewhere
+            return (*creation.at, step)
+        source = self._base.value if creation.patch == BASE else self._patches[creation.patch].value
+        holder = value_at(source, creation.at)  # nothing where a JSON patch copied it from elsewhere
         elements = holder if isinstance(holder, list) else []
         found = (index for index, element in enumerate(elements) if equal(element, value))
-        return (*birth.at, next(found, step))
+        return (*creation.at, next(found, step))
 
     def _events(self, writes: Iterator[Write]) -> tuple[Event, ...]:
         """Return the writes as events; each overrides what the one before it left."""
@@ -217,6 +247,17 @@ class Origins:
         return Origin(OriginKind.PATCH, patch.source.name, patch.source.position(at), f"{patch.type} patch", patch)
 
 
+def _shared_steps(operation: Json, path: DocumentPath) -> int:
+    """Return how far a pointer of an operation goes along a path."""
+    pointers = [operation.get(key) for key in ("path", "from")] if isinstance(operation, dict) else []
+    tokens = [FieldPath.parse(pointer).segments for pointer in pointers if isinstance(pointer, str)]
+    return max((sum(1 for _ in takewhile(_is_pair, zip(each, path, strict=False))) for each in tokens), default=0)
+
+
+def _is_pair(steps: tuple[Segment, str | int]) -> bool:
+    return str(steps[0]) == str(steps[1])
+
+
 def _has_part(history: History, kinds: tuple[OriginKind, ...]) -> bool:
     return any(event.origin.kind in kinds for event in history.events) or (
         OriginKind.PATCH in kinds and bool(history.causes)
@@ -225,13 +266,6 @@ def _has_part(history: History, kinds: tuple[OriginKind, ...]) -> bool:
 
 def _json(value: JsonOrAbsent) -> Json:
     return None if isinstance(value, Absent) else value
-
-
-def _name(step: str | int, child: JsonOrAbsent) -> str | Item:
-    """Return the name under which the trace knows a member: list elements go by their value."""
-    if isinstance(step, str):
-        return step
-    return Item.of(None if isinstance(child, dict | list | Absent) else child)
 
 
 def _leaves(value: Json, path: DocumentPath) -> Iterator[DocumentPath]:

@@ -7,17 +7,17 @@ from garboard.documents import DocumentPath, Json, Position
 from garboard.patches.apply import Applied
 from garboard.patches.fieldpath import IDENTIFYING_KEYS, show_path
 from garboard.patches.findings import Finding, Related, Severity
-from garboard.patches.origin import same
+from garboard.patches.json_values import ABSENT, Absent, same
 from garboard.patches.patch import Patch, PatchType
-from garboard.patches.trace import ABSENT, BASE, Absent, Birth, Item, Member, Trace, Write
+from garboard.patches.trace import BASE, Creation, Item, Member, Trace, Write
 
 # What names an object may stand in every patch for it.
 HEADERS = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 
 
 def find_overlaps(applied: Applied) -> list[Finding]:
-    """Return a warning for every field that two patches of a watched run wrote."""
-    assert applied.trace is not None, "overlaps need a watched run"
+    """Return a warning for every field that two patches of a traced run wrote."""
+    assert applied.trace is not None, "overlaps need a traced run"
     findings = []
     for loser, winner in _overlaps(applied.trace):
         if winner.at not in HEADERS and not _is_only_a_key(winner):
@@ -26,14 +26,14 @@ def find_overlaps(applied: Applied) -> list[Finding]:
 
 
 def _is_only_a_key(write: Write) -> bool:
-    """Tell whether a patch only names the element of a list that it is about."""
+    """Tell whether a write only repeats the key of the list element that the patch is about."""
     is_key = len(write.at) > 1 and isinstance(write.at[-2], int) and write.at[-1] in IDENTIFYING_KEYS
     return is_key and same(write.before, write.after)
 
 
 def _overlaps(trace: Trace) -> Iterator[tuple[Write, Write]]:
-    for birth, member, writes in trace.written():
-        before = _at_birth(birth, member, writes)
+    for creation, member, writes in trace.written():
+        before = _at_creation(creation, member, writes)
         for write in writes:
             if write.before is ABSENT and write.after is ABSENT:
                 continue
@@ -46,12 +46,12 @@ def _overlaps(trace: Trace) -> Iterator[tuple[Write, Write]]:
             before = write
 
 
-def _at_birth(birth: Birth | None, member: Member, writes: Sequence[Write]) -> Write | None:
-    """Return the writing of a member together with its container, if a patch brought both."""
-    if birth is None or birth.patch == BASE or isinstance(writes[0].before, Absent):
+def _at_creation(creation: Creation | None, member: Member, writes: Sequence[Write]) -> Write | None:
+    """Return the writing of a member together with its container, if a patch created both."""
+    if creation is None or creation.patch == BASE or isinstance(writes[0].before, Absent):
         return None
-    at = birth.at if isinstance(member, Item) else (*birth.at, member)
-    return Write(birth.patch, at, ABSENT, writes[0].before)
+    at = creation.at if isinstance(member, Item) else (*creation.at, member)
+    return Write(creation.patch, at, ABSENT, writes[0].before)
 
 
 def _writes_inside(value: Json, trace: Trace) -> Iterator[Write]:
@@ -68,12 +68,15 @@ def _writes_inside(value: Json, trace: Trace) -> Iterator[Write]:
 def _finding(patches: Sequence[Patch], loser: Write, winner: Write) -> Finding:
     is_same = same(loser.after, winner.after)
     return overlap_finding(
-        Place(patches[loser.patch], loser.at), Place(patches[winner.patch], winner.at), is_same, winner.is_removal
+        PatchPlace(patches[loser.patch], loser.at),
+        PatchPlace(patches[winner.patch], winner.at),
+        is_same,
+        winner.is_removal,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PatchPlace:
     """A place in a patch that writes a field."""
 
     patch: Patch
@@ -94,7 +97,7 @@ class Place:
         return show_path(self.at, self.patch.value)
 
 
-def overlap_finding(loser: Place, winner: Place, is_same: bool, is_removal: bool) -> Finding:
+def overlap_finding(loser: PatchPlace, winner: PatchPlace, is_same: bool, is_removal: bool) -> Finding:
     """Return the warning about one field that two patches write."""
     verb = "removes" if is_removal else "sets"
     outcome = "both say the same" if is_same else f"this one is applied later and wins: it {verb} the field"
@@ -113,5 +116,5 @@ def overlap_finding(loser: Place, winner: Place, is_same: bool, is_removal: bool
     )
 
 
-def _folder(place: Place) -> str:
+def _folder(place: PatchPlace) -> str:
     return place.patch.source.name.rpartition("/")[0]

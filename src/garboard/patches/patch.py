@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Self
 
 from garboard.documents import DocumentPath, Json, Position, Positions, locate, read_json, read_yaml
-from garboard.patches.numbers import as_decoded
+from garboard.patches.json_values import as_decoded
 
 
 class PatchType(StrEnum):
@@ -20,7 +20,7 @@ class PatchType(StrEnum):
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text and where it stands: a file (or stdin), and the line and number of the document in it."""
 
     name: str
@@ -40,6 +40,10 @@ class Source:
                 return found
         return Position(self.line, 1)
 
+    def is_in_text(self, position: Position) -> bool:
+        """Tell whether a place of the file is inside the text of a value, and so no comment."""
+        return self._positions.is_in_text(position)
+
     def value_position(self, at: DocumentPath) -> Position:
         """Return the line and column of the value at `at`, which need not be where its key stands."""
         return self._positions.value(at) or self.position(at)
@@ -58,18 +62,18 @@ class Source:
 class Patch:
     """A patch document; `value` is never changed by applying it."""
 
-    source: Source
+    source: SourceText
     type: PatchType
     value: Json
 
     @classmethod
-    def from_yaml(cls, source: Source, type_: PatchType) -> Self:
+    def from_yaml(cls, source: SourceText, type_: PatchType) -> Self:
         """Read a patch as kubeadm does: everything, JSON too, passes the YAML reader."""
         value = read_yaml(source.text, source=source.name, line=source.line)
         return cls(source, type_, as_decoded(value) if type_ is PatchType.STRATEGIC else value)
 
     @classmethod
-    def from_kubectl(cls, source: Source, type_: PatchType) -> Self:
+    def from_kubectl(cls, source: SourceText, type_: PatchType) -> Self:
         """Read a patch as `kubectl patch` does: text that begins with a brace is JSON, anything else YAML."""
         if source.text.lstrip(" \t\r\n").startswith("{"):
             return cls(source, type_, read_json(source.text, source=source.name))

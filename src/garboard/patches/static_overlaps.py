@@ -1,20 +1,20 @@
-"""Overlaps of patches that can be told from the patches alone, when there is no document to apply them to."""
+"""Overlaps that the patches show by themselves, when there is no document to apply them to."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.patches.args import flags_of
-from garboard.patches.directives import DIRECTIVE
 from garboard.patches.findings import Finding
-from garboard.patches.overlaps import HEADERS, Place, overlap_finding
+from garboard.patches.overlaps import HEADERS, PatchPlace, overlap_finding
 from garboard.patches.patch import Patch, PatchType
-from garboard.schema import Field, StructType
+from garboard.patches.strategic_fields import DIRECTIVE
+from garboard.schema import FieldType, StructType
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One field that a patch writes: list elements go by their merge key, so that different patches can be compared."""
+    """One field that a patch writes: list elements are identified by merge key, so that patches can be compared."""
 
     path: tuple[str, ...]
     at: DocumentPath
@@ -24,7 +24,7 @@ class Written:
 
 def find_static_overlaps(patches: Sequence[Patch], shape: StructType | None) -> list[Finding]:
     """Return a warning for every field that two of the patches write, later ones winning over earlier ones."""
-    root = Field("struct", type=shape) if shape is not None else None
+    root = FieldType("struct", type=shape) if shape is not None else None
     findings = []
     earlier: dict[tuple[str, ...], tuple[Patch, Written]] = {}
     for patch in patches:
@@ -33,7 +33,9 @@ def find_static_overlaps(patches: Sequence[Patch], shape: StructType | None) -> 
             for other, lost in _met(write, earlier):
                 is_same = equal(lost.value, write.value) and lost.path == write.path
                 findings.append(
-                    overlap_finding(Place(other, lost.at), Place(patch, write.at), is_same, write.value is None)
+                    overlap_finding(
+                        PatchPlace(other, lost.at), PatchPlace(patch, write.at), is_same, write.value is None
+                    )
                 )
         earlier |= {write.path: (patch, write) for write in mine}
     return findings
@@ -51,7 +53,7 @@ def _met(write: Written, earlier: dict[tuple[str, ...], tuple[Patch, Written]]) 
         yield from (found for path, found in earlier.items() if len(path) > length and path[:length] == write.path)
 
 
-def _written(patch: Patch, root: Field | None) -> Iterator[Written]:
+def _written(patch: Patch, root: FieldType | None) -> Iterator[Written]:
     if patch.type is PatchType.JSON:
         yield from _by_operations(patch.value, root)
     elif patch.type is PatchType.ARGS:
@@ -65,7 +67,7 @@ def _written(patch: Patch, root: Field | None) -> Iterator[Written]:
 
 
 def _by_members(
-    members: dict[str, Json], field: Field | None, path: tuple[str, ...], at: DocumentPath, *, is_strategic: bool
+    members: dict[str, Json], field: FieldType | None, path: tuple[str, ...], at: DocumentPath, *, is_strategic: bool
 ) -> Iterator[Written]:
     for key, value in members.items():
         if key.startswith("$"):
@@ -83,7 +85,7 @@ def _by_members(
             yield Written(name, place, value, is_whole=not isinstance(value, str | int | float))
 
 
-def _by_elements(elements: list[Json], field: Field, path: tuple[str, ...], at: DocumentPath) -> Iterator[Written]:
+def _by_elements(elements: list[Json], field: FieldType, path: tuple[str, ...], at: DocumentPath) -> Iterator[Written]:
     for index, element in enumerate(elements):
         if not isinstance(element, dict) or field.merge_key not in element:
             continue
@@ -95,7 +97,7 @@ def _by_elements(elements: list[Json], field: Field, path: tuple[str, ...], at: 
             yield from _by_members(rest, field.of, name, place, is_strategic=True)
 
 
-def _by_operations(operations: Json, root: Field | None) -> Iterator[Written]:
+def _by_operations(operations: Json, root: FieldType | None) -> Iterator[Written]:
     for index, operation in enumerate(operations if isinstance(operations, list) else ()):
         if not isinstance(operation, dict):
             continue
@@ -121,7 +123,7 @@ def _written_pointers(operation: dict[str, Json]) -> tuple[str, ...]:
     }.get(str(operation.get("op")), ())
 
 
-def _path_of(pointer: str, root: Field | None, *, is_added: bool) -> tuple[str, ...]:
+def _path_of(pointer: str, root: FieldType | None, *, is_added: bool) -> tuple[str, ...]:
     """Return the path that a pointer names; nothing if it adds an element to a list, which overwrites none."""
     path: list[str] = []
     field = root
@@ -134,7 +136,7 @@ def _path_of(pointer: str, root: Field | None, *, is_added: bool) -> tuple[str, 
     return () if is_in_list and is_added else tuple(path)
 
 
-def _member(field: Field | None, key: str) -> Field | None:
+def _member(field: FieldType | None, key: str) -> FieldType | None:
     """Return what stands under a name: the field of a struct, the element of a map or list, None if not known."""
     if field is None:
         return None

@@ -1,7 +1,7 @@
 """Strategic merge: a patch map into a document map, as the API machinery of Kubernetes does it.
 
 The rules, accidents included, are those of `k8s.io/apimachinery/pkg/util/strategicpatch`; docs/patches.md
-tells them in short. Lists are in `strategic_list`. The document is changed in place, the patch never is.
+summarizes them. Lists are in `strategic_list`. The document is changed in place, the patch never is.
 """
 
 from collections.abc import Iterable
@@ -9,35 +9,42 @@ from dataclasses import dataclass
 
 from garboard.documents import DocumentPath, Json, equal
 from garboard.errors import PatchFailed
-from garboard.patches.directives import DELETE_FROM_LIST, DIRECTIVE, RETAIN_KEYS, SET_ORDER
-from garboard.patches.lookup import Shape, element_shape, member_shape
+from garboard.patches.json_values import ABSENT, Absent, as_json
+from garboard.patches.strategic_fields import (
+    DELETE_FROM_LIST,
+    DIRECTIVE,
+    RETAIN_KEYS,
+    SET_ORDER,
+    Shape,
+    element_shape,
+    member_shape,
+)
 from garboard.patches.strategic_list import arrange, check_order, merge_list
-from garboard.patches.taking import Taker, as_json
-from garboard.patches.trace import ABSENT, Absent
-from garboard.schema import Field, StructType
+from garboard.patches.writer import DocumentWriter
+from garboard.schema import FieldType, StructType
 
 
-def apply_strategic(original: Json, patch: Json, shape: StructType, taker: Taker | None = None) -> Json:
-    """Apply `patch` to `original`, which is taken over and changed in place; return the result."""
+def apply_strategic(original: Json, patch: Json, shape: StructType, writer: DocumentWriter | None = None) -> Json:
+    """Apply `patch` to `original`, which is changed in place; return the result."""
     if patch is None:
         return original
     if not isinstance(patch, dict):
         raise PatchFailed("a strategic patch must be a mapping", error_class="bad-document")
     if not isinstance(original, dict):
         raise PatchFailed("a strategic patch needs an object to apply to", error_class="bad-document")
-    return MapMerge(taker or Taker(), is_applying=True).merge(original, patch, shape, ())
+    return MapMerge(writer or DocumentWriter(), is_applying=True).merge(original, patch, shape, ())
 
 
 def combine_patches(first: dict[str, Json], second: dict[str, Json], shape: StructType) -> dict[str, Json]:
-    """Lay one strategic patch over another, keeping nulls and directives; `first` is taken over."""
-    return MapMerge(Taker(), is_applying=False).merge(first, second, shape, ())
+    """Lay one strategic patch over another, keeping nulls and directives; `first` is changed in place."""
+    return MapMerge(DocumentWriter(), is_applying=False).merge(first, second, shape, ())
 
 
 @dataclass(frozen=True, slots=True)
 class MapMerge:
-    """One run; `is_applying` is false where two patches are combined, whose nulls and directives must survive."""
+    """One merge; `is_applying` is false where two patches are combined, whose nulls and directives must survive."""
 
-    taker: Taker
+    writer: DocumentWriter
     is_applying: bool
 
     def merge(
@@ -57,19 +64,19 @@ class MapMerge:
             elif self.is_applying:
                 self._merge_member(original, _field_of(key, at), value, shape, (*at, key), is_delete_list=True)
             else:
-                original[key] = self.taker.verbatim(value, (*at, key))
+                original[key] = self.writer.copy(value, (*at, key))
         return original
 
     def _directive(self, patch: dict[str, Json], at: DocumentPath) -> dict[str, Json]:
         directive = patch[DIRECTIVE]
         if directive == "replace":
             rest: Json = {key: value for key, value in patch.items() if key != DIRECTIVE}
-            taken = self.taker.verbatim(rest, at)
+            taken = self.writer.copy(rest, at)
             assert isinstance(taken, dict)
             return taken
         if directive == "delete":
             emptied: dict[str, Json] = {}
-            self.taker.verbatim(emptied, at)
+            self.writer.copy(emptied, at)
             return emptied
         raise PatchFailed(
             f"$patch is {directive!r} here, which is neither 'replace' nor 'delete'",
@@ -83,7 +90,7 @@ class MapMerge:
         if not self.is_applying:
             if RETAIN_KEYS in original and not equal(original[RETAIN_KEYS], keys):
                 raise PatchFailed("the two patches retain different keys", error_class="bad-directive-format", at=place)
-            original.setdefault(RETAIN_KEYS, self.taker.verbatim(keys, place))
+            original.setdefault(RETAIN_KEYS, self.writer.copy(keys, place))
             return
         if not isinstance(keys, list):
             raise PatchFailed("$retainKeys must be a list", error_class="bad-directive-format", at=place)
@@ -93,23 +100,23 @@ class MapMerge:
                 message = f"the patch sets {key!r}, which its $retainKeys does not list"
                 raise PatchFailed(message, error_class="bad-directive-format", at=place)
         for key in [key for key in original if key not in retained]:
-            self.taker.drop(original, key, place)
+            self.writer.remove(original, key, place)
 
     def _merge_member(
         self, original: dict[str, Json], key: str, value: Json, shape: Shape, at: DocumentPath, *, is_delete_list: bool
     ) -> None:
         if value is None and key in original:
-            self.taker.drop(original, key, at)
+            self.writer.remove(original, key, at)
         elif value is None:
-            self.taker.missed(original, key, at)
+            self.writer.remove_absent(original, key, at)
         if value is None and self.is_applying:
             return
         before = original.get(key, ABSENT)
         if isinstance(before, Absent) or type(before) is not type(value):
             if is_delete_list:
-                self.taker.remark("zero-match", f"there is no list {key!r} to delete from", at)
+                self.writer.remark("zero-match", f"there is no list {key!r} to delete from", at)
             else:
-                self._take_over(original, key, value, at)
+                self._copy_over(original, key, value, at)
         elif isinstance(value, dict) and isinstance(before, dict):
             self._merge_map(original, key, before, value, member_shape(shape, key, at), at)
         elif isinstance(value, list) and isinstance(before, list):
@@ -119,9 +126,9 @@ class MapMerge:
                 merged = merge_list(self, before, value, elements, field.merge_key, at, is_delete_list=is_delete_list)
                 self._keep_list(original, key, before, merged)
             else:
-                self.taker.put(original, key, self.taker.verbatim(value, at), at)
+                self.writer.set(original, key, self.writer.copy(value, at), at)
         else:
-            self.taker.put(original, key, value, at)
+            self.writer.set(original, key, value, at)
 
     def _merge_map(
         self,
@@ -133,25 +140,25 @@ class MapMerge:
         at: DocumentPath,
     ) -> None:
         if not isinstance(field, StructType) and field.strategy == "replace":
-            self.taker.put(original, key, self.taker.verbatim(value, at), at)
+            self.writer.set(original, key, self.writer.copy(value, at), at)
             return
         merged = self.merge(before, value, field, at)
         if merged is not before:
-            self.taker.put(original, key, merged, at)
+            self.writer.set(original, key, merged, at)
 
-    def _take_over(self, original: dict[str, Json], key: str, value: Json, at: DocumentPath) -> None:
-        taken = self.taker.pruned(value, at, nulls=self.is_applying, directives=True)
+    def _copy_over(self, original: dict[str, Json], key: str, value: Json, at: DocumentPath) -> None:
+        taken = self.writer.copy_pruned(value, at, nulls=self.is_applying, directives=True)
         if not isinstance(taken, Absent):
-            self.taker.put(original, key, taken, at)
+            self.writer.set(original, key, taken, at)
         elif key in original:
-            self.taker.drop(original, key, at)
+            self.writer.remove(original, key, at)
         else:
-            self.taker.remark("zero-match", f"$patch acts on {key!r}, which is not there, and adds nothing", at)
+            self.writer.remark("zero-match", f"$patch acts on {key!r}, which is not there, and adds nothing", at)
 
     def _merge_ordered_lists(
         self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath
     ) -> frozenset[str]:
-        """Handle every `$setElementOrder/FIELD` together with its list; return the fields that are done with."""
+        """Handle every `$setElementOrder/FIELD` together with its list; return the fields that need nothing more."""
         done = []
         for key, order in patch.items():
             if key.startswith(SET_ORDER) and self._merge_ordered_list(original, patch, key, order, shape, (*at, key)):
@@ -164,7 +171,7 @@ class MapMerge:
         if not self.is_applying:
             if key in original and not equal(original[key], order):
                 raise PatchFailed("the two patches want different orders", error_class="bad-directive-format", at=at)
-            original.setdefault(key, self.taker.verbatim(order, at))
+            original.setdefault(key, self.writer.copy(order, at))
         order = _list_or_refuse(order, at)
         name = _field_of(key, at[:-1])
         before = _list_or_refuse(original[name], at) if name in original else None
@@ -180,19 +187,19 @@ class MapMerge:
         merged = self._ordered_content(before, wanted, field, wanted_at, seen)
         arranged = arrange(merged, order, seen, before or [], wanted or [], field.merge_key, at)
         if before is None:
-            self.taker.brought(arranged, wanted_at)
-            self.taker.put(original, name, arranged, wanted_at)
+            self.writer.record_container(arranged, wanted_at)
+            self.writer.set(original, name, arranged, wanted_at)
         else:
             self._keep_list(original, name, before, arranged)
             if wanted is not None and field.strategy != "merge":
-                self.taker.note(original, name, wanted_at, before, arranged)
+                self.writer.record(original, name, wanted_at, before, arranged)
         return True
 
     def _ordered_content(
         self,
         before: list[Json] | None,
         wanted: list[Json] | None,
-        field: Field,
+        field: FieldType,
         at: DocumentPath,
         seen: list[Json],
     ) -> list[Json]:
@@ -200,10 +207,10 @@ class MapMerge:
         if wanted is None:
             return list(before or [])
         if before is None:
-            return _list_or_refuse(as_json(self.taker.pruned(wanted, at, nulls=False, directives=True)), at)
+            return _list_or_refuse(as_json(self.writer.copy_pruned(wanted, at, nulls=False, directives=True)), at)
         if field.strategy == "merge":
             return merge_list(self, before, wanted, element_shape(field, at), field.merge_key, at, storage=seen)
-        return _list_or_refuse(self.taker.verbatim(wanted, at), at)
+        return _list_or_refuse(self.writer.copy(wanted, at), at)
 
     @staticmethod
     def _keep_list(original: dict[str, Json], key: str, before: list[Json], merged: list[Json]) -> None:

@@ -5,22 +5,22 @@ from typing import Any, Protocol, TypeAlias
 
 from garboard.documents import DocumentPath, Json
 from garboard.errors import PatchFailed
-from garboard.patches.directives import DIRECTIVE
-from garboard.patches.lookup import Shape
+from garboard.patches.json_values import ABSENT
 from garboard.patches.slots import Slots
-from garboard.patches.taking import Taker
-from garboard.patches.trace import ABSENT, Item
+from garboard.patches.strategic_fields import DIRECTIVE, Shape
+from garboard.patches.trace import Item
+from garboard.patches.writer import DocumentWriter
 from garboard.schema import StructType, suggest
 
 # What tells two scalars apart: true is not 1, and 1 is not 1.0.
 Identity: TypeAlias = "tuple[type, Any]"
 
 
-class Run(Protocol):
-    """What merging a list needs: how to take values over, and how to merge two maps that share a key."""
+class MapMerger(Protocol):
+    """What merging a list needs: a writer, and how to merge two maps that share a key."""
 
     @property
-    def taker(self) -> Taker: ...
+    def writer(self) -> DocumentWriter: ...
 
     def merge(
         self, original: dict[str, Json], patch: dict[str, Json], shape: Shape, at: DocumentPath
@@ -28,7 +28,7 @@ class Run(Protocol):
 
 
 def merge_list(
-    run: Run,
+    merger: MapMerger,
     original: list[Json],
     patch: list[Json],
     elements: Shape,
@@ -48,18 +48,18 @@ def merge_list(
             raise PatchFailed(
                 "this list of maps has no merge key, so it cannot be merged", error_class="no-merge-key", at=at
             )
-        merged, order, wanted = _merge_maps(run, original, slots, patch, elements, key, at)
+        merged, order, wanted = _merge_maps(merger, original, slots, patch, elements, key, at)
     elif is_delete_list:
-        return _without(run, original, patch, at)
+        return _without(merger, original, patch, at)
     else:
         both = slots.append(patch)
         merged = both.deduplicate()
         order, wanted = slots.values(), patch
-        _note_added(run, original, patch, at)
+        _record_added(merger, original, patch, at)
     if storage is not None:
         storage[:] = slots.values()
     mine, rest = _partition(merged, wanted, key, at)
-    return _weave(mine, rest, wanted, order, key, kind, at)
+    return _interleave(mine, rest, wanted, order, key, kind, at)
 
 
 def arrange(
@@ -75,7 +75,7 @@ def arrange(
     _check_order_elements(order, key, at)
     mine, rest = _partition(merged, order, key, at)
     kind = _element_kind(original, patch, at)
-    return _weave(mine, rest, order, seen, key, kind, at)
+    return _interleave(mine, rest, order, seen, key, kind, at)
 
 
 def check_order(patch: list[Json], order: list[Json], key: str, at: DocumentPath) -> None:
@@ -133,7 +133,13 @@ def _element_kind(original: Sequence[Json], patch: Sequence[Json], at: DocumentP
 
 
 def _merge_maps(
-    run: Run, original: list[Json], slots: Slots, patch: list[Json], elements: Shape, key: str, at: DocumentPath
+    merger: MapMerger,
+    original: list[Json],
+    slots: Slots,
+    patch: list[Json],
+    elements: Shape,
+    key: str,
+    at: DocumentPath,
 ) -> tuple[list[Json], list[Json], list[Json]]:
     """Return the merged elements, the order of those that were there, and the patch elements without directives."""
     plain: list[tuple[int, dict[str, Json]]] = []
@@ -145,7 +151,7 @@ def _merge_maps(
         if directive is ABSENT:
             plain.append((index, element))
         elif directive == "delete":
-            left = _delete(run, original, left, element, key, (*at, index))
+            left = _delete(merger, original, left, element, key, (*at, index))
         elif directive == "replace":
             is_replaced = True
         else:
@@ -155,16 +161,16 @@ def _merge_maps(
                 at=(*at, index, DIRECTIVE),
             )
     if is_replaced:
-        fresh = [run.taker.verbatim(element, (*at, index)) for index, element in plain]
-        _note_replaced(run, original, fresh, key, at)
+        fresh = [merger.writer.copy(element, (*at, index)) for index, element in plain]
+        _record_replaced(merger, original, fresh, key, at)
         return fresh, list(fresh), []
     order = left.values()
-    merged = _merge_plain(run, left, plain, elements, key, at)
+    merged = _merge_plain(merger, left, plain, elements, key, at)
     return merged, order, [element for _, element in plain]
 
 
 def _delete(
-    run: Run, original: list[Json], slots: Slots, element: dict[str, Json], key: str, at: DocumentPath
+    merger: MapMerger, original: list[Json], slots: Slots, element: dict[str, Json], key: str, at: DocumentPath
 ) -> Slots:
     doomed = _key_identity(element, key, at)
     length = len(slots)
@@ -173,15 +179,15 @@ def _delete(
         assert isinstance(found, dict)
         if key in found and _identity(found[key], at) == doomed:
             slots = slots.without(position)
-            run.taker.note(original, Item.of(found[key]), at, found, ABSENT)
+            merger.writer.record(original, Item.of(found[key]), at, found, ABSENT)
     if len(slots) == length:
-        run.taker.note(original, Item.of(element[key]), at, ABSENT, ABSENT)
-        run.taker.remark("zero-match", f"no element with {key} {element[key]!r} is there to delete", at)
+        merger.writer.record(original, Item.of(element[key]), at, ABSENT, ABSENT)
+        merger.writer.remark("zero-match", f"no element with {key} {element[key]!r} is there to delete", at)
     return slots
 
 
 def _merge_plain(
-    run: Run,
+    merger: MapMerger,
     slots: Slots,
     plain: Iterable[tuple[int, dict[str, Json]]],
     elements: Shape,
@@ -195,12 +201,12 @@ def _merge_plain(
         if identity in places:
             found = slots.values()[places[identity]]
             assert isinstance(found, dict)
-            run.merge(found, element, elements, place)
+            merger.merge(found, element, elements, place)
         else:
             if _is_container(elements) and "image" not in element:
-                _remark_no_image(run, slots.values(), element, key, place)
+                _remark_no_image(merger, slots.values(), element, key, place)
             places[identity] = len(slots)
-            slots = slots.append([run.taker.verbatim(element, place)])
+            slots = slots.append([merger.writer.copy(element, place)])
     return slots.values()
 
 
@@ -209,11 +215,13 @@ def _is_container(elements: Shape) -> bool:
     return type_ is not None and type_.name == "core/v1.Container"
 
 
-def _remark_no_image(run: Run, present: Sequence[Json], element: dict[str, Json], key: str, at: DocumentPath) -> None:
-    """A new container that cannot run is most likely a change of one that is there, under a wrong name."""
+def _remark_no_image(
+    merger: MapMerger, present: Sequence[Json], element: dict[str, Json], key: str, at: DocumentPath
+) -> None:
+    """Remark on a new container without an image: most likely it means one that is there, under a wrong name."""
     names = [str(each[key]) for each in present if isinstance(each, dict) and key in each]
     near = suggest(str(element[key]), names)
-    run.taker.remark(
+    merger.writer.remark(
         "zero-match",
         f"there is no container {element[key]!r} to change, and a new one needs an image",
         at,
@@ -229,35 +237,35 @@ def _places(values: Sequence[Json], key: str, at: DocumentPath) -> dict[Identity
     return places
 
 
-def _without(run: Run, original: list[Json], doomed: list[Json], at: DocumentPath) -> list[Json]:
+def _without(merger: MapMerger, original: list[Json], doomed: list[Json], at: DocumentPath) -> list[Json]:
     places = {_identity(value, at): index for index, value in enumerate(doomed)}
     present = {_identity(value, at) for value in original}
     for identity, index in places.items():
         if identity not in present:
-            run.taker.note(original, Item.of(doomed[index]), (*at, index), ABSENT, ABSENT)
-            run.taker.remark("zero-match", f"{doomed[index]!r} is not in the list to delete", (*at, index))
+            merger.writer.record(original, Item.of(doomed[index]), (*at, index), ABSENT, ABSENT)
+            merger.writer.remark("zero-match", f"{doomed[index]!r} is not in the list to delete", (*at, index))
     kept: list[Json] = []
     for value in original:
         place = places.get(_identity(value, at))
         if place is None:
             kept.append(value)
         else:
-            run.taker.note(original, Item.of(value), (*at, place), value, ABSENT)
+            merger.writer.record(original, Item.of(value), (*at, place), value, ABSENT)
     return kept
 
 
-def _note_added(run: Run, original: list[Json], added: list[Json], at: DocumentPath) -> None:
+def _record_added(merger: MapMerger, original: list[Json], added: list[Json], at: DocumentPath) -> None:
     present = {_identity(value, at) for value in original}
     for index, value in enumerate(added):
         before = value if _identity(value, at) in present else ABSENT
-        run.taker.note(original, Item.of(value), (*at, index), before, value)
+        merger.writer.record(original, Item.of(value), (*at, index), before, value)
 
 
-def _note_replaced(run: Run, original: list[Json], fresh: list[Json], key: str, at: DocumentPath) -> None:
+def _record_replaced(merger: MapMerger, original: list[Json], fresh: list[Json], key: str, at: DocumentPath) -> None:
     kept = _places(fresh, key, at)
     for element in original:
         if isinstance(element, dict) and key in element and _identity(element[key], at) not in kept:
-            run.taker.note(original, Item.of(element[key]), at, element, ABSENT)
+            merger.writer.record(original, Item.of(element[key]), at, element, ABSENT)
 
 
 def _partition(merged: list[Json], by: list[Json], key: str, at: DocumentPath) -> tuple[list[Json], list[Json]]:
@@ -272,25 +280,25 @@ def _partition(merged: list[Json], by: list[Json], key: str, at: DocumentPath) -
     return mine, [element for element, is_mine in zip(merged, is_named, strict=True) if not is_mine]
 
 
-def _weave(
+def _interleave(
     mine: list[Json], rest: list[Json], wanted: list[Json], seen: list[Json], key: str, kind: type, at: DocumentPath
 ) -> list[Json]:
     """Interleave the patch's elements with the rest: the rest go first only where `seen` shows that order."""
     mine = sorted_by_order(mine, wanted, key, kind, at)
     rest = sorted_by_order(rest, seen, key, kind, at)
     places = _order_places(seen, key, kind, at)
-    woven: list[Json] = []
+    interleaved: list[Json] = []
     i = j = 0
     while i < len(rest) and j < len(mine):
         left = places.get(_element_identity(rest[i], key, kind, at), -1)
         right = places.get(_element_identity(mine[j], key, kind, at), -1)
         if 0 <= left < right:
-            woven.append(rest[i])
+            interleaved.append(rest[i])
             i += 1
         else:
-            woven.append(mine[j])
+            interleaved.append(mine[j])
             j += 1
-    return [*woven, *rest[i:], *mine[j:]]
+    return [*interleaved, *rest[i:], *mine[j:]]
 
 
 def sorted_by_order(values: list[Json], order: list[Json], key: str, kind: type, at: DocumentPath) -> list[Json]:

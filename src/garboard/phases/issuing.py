@@ -1,16 +1,21 @@
-"""What phases ask to be issued: keys, certificates, kubeconfigs. Making them is left to `issuer`."""
+"""Requests for keys, certificates and kubeconfigs, as a plan holds them: specifications, never keys.
 
+The interpreter of the action `Issue` makes them.
+"""
+
+from datetime import timedelta
 from typing import TypeAlias
 
 from garboard.documents import Json
-from garboard.engine import Issue, IssuedFile
+from garboard.engine import Adapter, Issue, IssuedFile, Registered, Tagged
 from garboard.errors import NotReady
 from garboard.model.duration import Duration
-from garboard.model.go_paths import join_path
-from garboard.pki import CertSpec, KubeconfigSpec, PkiInputs
+from garboard.model.go import join_path
+from garboard.pki import AltNames, CertSpec, KeyAlgorithm, KubeconfigSpec, PkiInputs, certificate
 from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE
 from garboard.pki.kubeconfig import ReadFile, read_kubeconfig
-from garboard.pki.spec import SERVICE_ACCOUNT_BASE_NAME
+from garboard.pki.names import ControlPlaneEndpoint
+from garboard.pki.spec import KUBECONFIGS, SERVICE_ACCOUNT_BASE_NAME, CertContent
 from garboard.values import dataclass
 
 
@@ -22,6 +27,10 @@ class CertificateRequest:
     inputs: PkiInputs
     folder: str
 
+    @property
+    def key_algorithm(self) -> KeyAlgorithm:
+        return self.inputs.key_algorithm
+
     def describe(self) -> dict[str, Json]:
         spec, inputs = self.spec, self.inputs
         names = spec.all_names(inputs).canonical()
@@ -30,18 +39,12 @@ class CertificateRequest:
             "commonName": spec.common_name or inputs.node_name,
             "signedBy": spec.ca or "itself",
             "algorithm": inputs.key_algorithm.value,
-            "validFor": str(Duration.of(seconds=validity.total_seconds())),
+            "validFor": _lasting(validity),
         }
-        alt_names: list[Json] = [*names.dns, *map(str, names.ips)]
-        return {**shown, "names": alt_names} if alt_names else shown
+        return {**shown, **_names(names)}
 
     def action(self) -> Issue:
-        base = join_path(self.folder, self.spec.base_name)
-        files = (
-            IssuedFile(f"{base}.key", SECRET_MODE, f"<key of {self.spec.name}>"),
-            IssuedFile(f"{base}.crt", CERTIFICATE_MODE, f"<certificate {self.spec.name}>"),
-        )
-        return Issue(name=f"certificate {self.spec.name}", files=files, request=self)
+        return Issue(name=f"certificate {self.spec.name}", files=_pair(self.spec, self.folder), request=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,10 @@ class ServiceAccountRequest:
 
     inputs: PkiInputs
     folder: str
+
+    @property
+    def key_algorithm(self) -> KeyAlgorithm:
+        return self.inputs.key_algorithm
 
     def describe(self) -> dict[str, Json]:
         return {"algorithm": self.inputs.key_algorithm.value}
@@ -72,6 +79,10 @@ class KubeconfigRequest:
     folder: str
     kubeconfig_dir: str
 
+    @property
+    def key_algorithm(self) -> KeyAlgorithm:
+        return self.inputs.key_algorithm
+
     def describe(self) -> dict[str, Json]:
         spec, inputs = self.spec, self.inputs
         shown: dict[str, Json] = {
@@ -79,15 +90,48 @@ class KubeconfigRequest:
             "server": spec.server.url(inputs),
             "signedBy": "ca",
             "algorithm": inputs.key_algorithm.value,
-            "validFor": str(Duration.of(seconds=inputs.certificate_validity.total_seconds())),
+            "validFor": _lasting(inputs.certificate_validity),
         }
-        return {**shown, "groups": [*spec.organizations]} if spec.organizations else shown
+        return {**shown, **_groups(spec.organizations)}
 
     def action(self) -> Issue:
         path = join_path(self.kubeconfig_dir, self.spec.file_name)
-        holds = f"<kubeconfig with the key and certificate of {self.spec.user_name(self.inputs)}>"
-        file = IssuedFile(path, SECRET_MODE, holds)
+        file = _kubeconfig(path, self.spec.user_name(self.inputs))
         return Issue(name=f"kubeconfig {self.spec.file_name}", files=(file,), request=self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewalRequest:
+    """A certificate that is there, in a file of its own or in a kubeconfig, with the same content but a new key."""
+
+    spec: CertSpec | KubeconfigSpec
+    ca: str  # the name of the authority that signs it
+    content: CertContent
+    validity: timedelta
+    key_algorithm: KeyAlgorithm
+    folder: str
+    kubeconfig_dir: str
+
+    def describe(self) -> dict[str, Json]:
+        content = self.content
+        shown: dict[str, Json] = {
+            "commonName": content.common_name,
+            "signedBy": self.ca,
+            "algorithm": self.key_algorithm.value,
+            "validFor": _lasting(self.validity),
+        }
+        return {**shown, **_groups(content.organizations), **_names(content.alt_names.canonical())}
+
+    def action(self) -> Issue:
+        spec = self.spec
+        if isinstance(spec, CertSpec):
+            return Issue(name=f"certificate {spec.name}", files=_pair(spec, self.folder), request=self)
+        path = join_path(self.kubeconfig_dir, spec.file_name)
+        return Issue(
+            name=f"certificate in {spec.file_name}",
+            files=(_kubeconfig(path, self.content.common_name),),
+            request=self,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,5 +168,50 @@ class RotationRequest:
         return read_kubeconfig(found, self.path).with_rotating_certificate(self.user_name, self.pem)
 
 
-KeyRequest: TypeAlias = CertificateRequest | ServiceAccountRequest | KubeconfigRequest
+KeyRequest: TypeAlias = CertificateRequest | ServiceAccountRequest | KubeconfigRequest | RenewalRequest
 PkiRequest: TypeAlias = KeyRequest | RotationRequest
+
+
+def _pair(spec: CertSpec, folder: str) -> tuple[IssuedFile, ...]:
+    base = join_path(folder, spec.base_name)
+    return (
+        IssuedFile(f"{base}.key", SECRET_MODE, f"<key of {spec.name}>"),
+        IssuedFile(f"{base}.crt", CERTIFICATE_MODE, f"<certificate {spec.name}>"),
+    )
+
+
+def _kubeconfig(path: str, user: str) -> IssuedFile:
+    return IssuedFile(path, SECRET_MODE, f"<kubeconfig with the key and certificate of {user}>")
+
+
+def _lasting(validity: timedelta) -> str:
+    return str(Duration.of(seconds=validity.total_seconds()))
+
+
+def _names(names: AltNames) -> dict[str, Json]:
+    listed: list[Json] = [*names.dns, *map(str, names.ips)]
+    return {"names": listed} if listed else {}
+
+
+def _groups(organizations: tuple[str, ...]) -> dict[str, Json]:
+    return {"groups": [*organizations]} if organizations else {}
+
+
+_KUBECONFIGS = {spec.name: spec for spec in KUBECONFIGS}
+
+# How journals know these; so has every type of their fields that is not a plain value its line here.
+JOURNAL_TYPES: tuple[Registered, ...] = (
+    Tagged("certificate-request", CertificateRequest, "CertificateRequest"),
+    Tagged("service-account-request", ServiceAccountRequest, "ServiceAccountRequest"),
+    Tagged("kubeconfig-request", KubeconfigRequest, "KubeconfigRequest"),
+    Tagged("renewal-request", RenewalRequest),
+    Tagged("rotation-request", RotationRequest, "RotationRequest"),
+    Tagged("pki-inputs", PkiInputs, "PkiInputs"),
+    Tagged("certificate-content", CertContent),
+    Tagged("alternative-names", AltNames),
+    Tagged("control-plane-endpoint", ControlPlaneEndpoint, "Endpoint"),
+    Tagged("key-algorithm", KeyAlgorithm, "KeyAlgorithm"),
+    # These hold functions, and are known by their names.
+    Adapter("CertSpec", CertSpec, lambda spec: spec.name, certificate),
+    Adapter("KubeconfigSpec", KubeconfigSpec, lambda spec: spec.name, _KUBECONFIGS.__getitem__),
+)

@@ -1,4 +1,4 @@
-"""Bootstrap tokens of a running cluster: read back from their Secrets, and shown as kubeadm shows them."""
+"""Bootstrap tokens of a running cluster: planned, read back from their Secrets, and shown as kubeadm shows them."""
 
 import base64
 import re
@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from garboard.documents import Json
-from garboard.engine import Ending, PutObject
+from garboard.engine import DeleteObject, ExpiryPlaceholder, Plan, PutObject, Step
 from garboard.errors import BadUsage
 from garboard.manifests.bootstrap_token import token_secret
 from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.model.lifecycle import BootstrapToken
 from garboard.model.names import is_bootstrap_token
-from garboard.phases.putting import put
 
 SECRET_TYPE = "bootstrap.kubernetes.io/token"
 SELECTOR = f"type={SECRET_TYPE}"
@@ -53,22 +52,34 @@ def secret_name(token_id: str) -> str:
     return f"{_PREFIX}{token_id}"
 
 
-def token_action(token: BootstrapToken, now: datetime) -> PutObject:
-    """Return what puts a token into the cluster."""
-    return put(token_secret(token, now))
+def token_id_in(name: str) -> str:
+    """Return the id of the token whose Secret has this name."""
+    return name.removeprefix(_PREFIX)
 
 
 def planned_token(token: BootstrapToken) -> PutObject:
     """Return what puts the Secret of a token into the cluster; its time begins then, and not with the plan."""
-    action = put(token_secret(token, datetime.fromtimestamp(0, UTC)))
-    content = action.content
-    assert isinstance(content, dict)
-    data = content["data"]
+    content = token_secret(token, datetime.fromtimestamp(0, UTC)).content
+    action, data = PutObject.of(content), content["data"]
     assert isinstance(data, dict)
     if token.expires or token.ttl is None or "expiration" not in data:
         return action
-    ending = Ending(_END, token.ttl.as_timedelta)
+    ending = ExpiryPlaceholder(_END, token.ttl.as_timedelta)
     return replace(action, content={**content, "data": {**data, "expiration": _END}}, endings=(ending,))
+
+
+def plan_tokens(tokens: Iterable[BootstrapToken]) -> Plan:
+    """Return the plan that makes some tokens in a cluster."""
+    return Plan(tuple(Step(planned_token(each), "it was asked for", phase="token/create") for each in tokens))
+
+
+def plan_deletion(token_ids: Iterable[str]) -> Plan:
+    """Return the plan that deletes some tokens from a cluster."""
+    return Plan(tuple(Step(_deletion(each), "it was asked for", phase="token/delete") for each in token_ids))
+
+
+def _deletion(token_id: str) -> DeleteObject:
+    return DeleteObject(api_version="v1", kind="Secret", namespace=KUBE_SYSTEM, name=secret_name(token_id))
 
 
 def token_id_of(text: str) -> str:
@@ -123,7 +134,7 @@ def _decoded(data: Json) -> dict[str, str]:
 def tokens_as_text(tokens: Iterable[StoredToken], now: datetime) -> str:
     """Return the table of `kubeadm token list`, to the last space; nothing where there is no token.
 
-    The headings are as wide as the first row, and every other row goes its own way.
+    The headings are as wide as the cells of the first row; every other row has the widths of its own cells.
     """
     rows = [_cells(each, now) for each in tokens]
     if not rows:

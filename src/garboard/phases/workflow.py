@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 from garboard.engine import Note, Plan, Step
 from garboard.errors import BadUsage, GarboardError
@@ -24,6 +24,17 @@ class PlanningContext(Protocol):
 ContextT = TypeVar("ContextT", bound=PlanningContext)
 
 
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Why a plan can be shown and must not be carried out: as notes for a reader, and as the error that refuses it."""
+
+    notes: tuple[Note, ...]
+    error: GarboardError
+
+
+Planned: TypeAlias = Step | Note | Blocked
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase(Generic[ContextT]):
     """A part of a workflow. `flags` are those of its sub-command; a phase that runs its siblings is kubeadm's `all`."""
@@ -31,7 +42,7 @@ class Phase(Generic[ContextT]):
     name: str
     summary: str
     details: str = ""  # what its help says, where that is more
-    plan: Callable[[ContextT], Iterable[Step | Note]] | None = None
+    plan: Callable[[ContextT], Iterable[Planned]] | None = None
     run_if: Callable[[ContextT], bool] | None = None
     aliases: tuple[str, ...] = ()
     children: tuple["Phase[ContextT]", ...] = ()
@@ -107,30 +118,45 @@ def _check_needs(selected: Sequence[Placed[ContextT]]) -> None:
         )
 
 
-def plan_workflow(selected: Iterable[Placed[ContextT]], context: ContextT) -> Plan:
-    """Let every phase plan its steps, each knowing what those before it will have done."""
+def plan_workflow(selected: Iterable[Placed[ContextT]], context: ContextT, *, refuses_blocked: bool = True) -> Plan:
+    """Let every phase plan its steps, each knowing what those before it will have done.
+
+    A plan that is to be carried out ends at the first phase that is blocked: what blocks it is raised. One that is only
+    shown has it among its notes.
+    """
     steps: list[Step] = []
     notes: list[Note] = []
     for each in selected:
-        planned, said = _plan_phase(each, context)
+        items = _plan_phase(each, context, refuses_blocked=refuses_blocked)
+        planned = tuple(
+            replace(item, phase=each.path, node=context.node_name) for item in items if isinstance(item, Step)
+        )
         context = context.after(planned)
         steps += planned
-        notes += said
+        notes += (replace(item, phase=each.path) for item in items if isinstance(item, Note))
     return Plan(tuple(steps), tuple(notes))
 
 
-def _plan_phase(placed: Placed[ContextT], context: ContextT) -> tuple[tuple[Step, ...], tuple[Note, ...]]:
+def _plan_phase(placed: Placed[ContextT], context: ContextT, *, refuses_blocked: bool) -> tuple[Step | Note, ...]:
     phase = placed.phase
     if phase.plan is None or (phase.run_if is not None and not phase.run_if(context)):
-        return (), ()
+        return ()
     try:
-        items = tuple(phase.plan(context))
+        return tuple(_expanded(phase.plan(context), refuses_blocked=refuses_blocked))
     except GarboardError as error:
         error.args = (f"{error.message} (phase {placed.path})",)
         raise
-    steps = (replace(each, phase=placed.path, node=context.node_name) for each in items if isinstance(each, Step))
-    notes = (replace(each, phase=placed.path) for each in items if isinstance(each, Note))
-    return tuple(steps), tuple(notes)
+
+
+def _expanded(items: Iterable[Planned], *, refuses_blocked: bool) -> Iterator[Step | Note]:
+    """Yield what a phase plans, and what blocks it as notes; or raise what blocks it, before it plans anything else."""
+    for item in items:
+        if not isinstance(item, Blocked):
+            yield item
+        elif refuses_blocked:
+            raise item.error
+        else:
+            yield from item.notes
 
 
 def tree_text(phases: Iterable[Phase[ContextT]]) -> str:

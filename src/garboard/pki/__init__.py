@@ -1,18 +1,20 @@
 """Every certificate, key and kubeconfig credential of a control plane, as kubeadm makes them.
 
-`spec` says what there is, `issue` makes it, `store` and `decide` look at what is there already, `credentials` does the
-same for kubeconfigs, `expiration` and `renewal` keep it all alive. Files and the machine are left to a `Folder`.
+`spec` lists the certificates and `inputs` what they depend on, `issue` makes them, `store` reads existing ones and
+`decide` whether these are kept; `credentials` does the same for kubeconfigs. `expiration` says when certificates
+expire, and `renewal` which are issued again. Files are read through the caller's `Folder`.
 """
 
 # Only what imports no cryptography: a command's help must not pay for it. The rest is imported from its module.
-from garboard.pki.kubeconfig_spec import KUBECONFIGS, KubeconfigSpec, Server
-from garboard.pki.names import AltNames, Endpoint
+from garboard.pki.inputs import KeyAlgorithm, PkiInputs
+from garboard.pki.names import AltNames, ControlPlaneEndpoint
 from garboard.pki.spec import (
     CERTIFICATES,
+    KUBECONFIGS,
     CertRequest,
     CertSpec,
-    KeyAlgorithm,
-    PkiInputs,
+    KubeconfigSpec,
+    ServerChoice,
     certificate,
     expected_certificates,
 )
@@ -23,11 +25,11 @@ __all__ = [
     "AltNames",
     "CertRequest",
     "CertSpec",
-    "Endpoint",
+    "ControlPlaneEndpoint",
     "KeyAlgorithm",
     "KubeconfigSpec",
     "PkiInputs",
-    "Server",
+    "ServerChoice",
     "certificate",
     "expected_certificates",
 ]

@@ -1,4 +1,4 @@
-"""bootstrap-kubelet.conf: with what a kubelet asks for its first certificate, from a token or from a discovery file."""
+"""bootstrap-kubelet.conf: the credentials with which a kubelet asks for its first certificate."""
 
 import base64
 from dataclasses import field, replace
@@ -20,7 +20,7 @@ class TokenUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapKubeconfig:
-    """A kubeconfig of one cluster, which gets its name when that is known; contexts and users are as they came."""
+    """A kubeconfig of one cluster, which gets its name when that is known; contexts and users stay as they were."""
 
     server: str
     ca: bytes = b""

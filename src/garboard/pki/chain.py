@@ -1,10 +1,12 @@
-"""Reading certificates and checking them: who signed them, when they hold, for which names."""
+"""Reading certificates and checking them: their signers, validity periods and names."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from garboard.errors import InvalidValue
 from garboard.model.addresses import IpAddress
@@ -15,11 +17,21 @@ _MAX_DEPTH = 10
 
 
 def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """Return the certificates in `pem`, at least one; the first is the one the file is about."""
+    """Return the certificates in `pem`, at least one; the first is the file's own, others are its chain."""
     try:
         return tuple(x509.load_pem_x509_certificates(pem))
     except ValueError:
         raise InvalidValue("no valid certificate in it", hint="write the certificate as PEM") from None
+
+
+def authority_pins(pem: bytes) -> tuple[str, ...]:
+    """Return `sha256:…` for every certificate in `pem`: the pin by which a joining node recognizes its cluster.
+
+    It is the SHA-256 of the public key, with its algorithm, as DER.
+    """
+    keys = (each.public_key() for each in read_certificates(pem))
+    encoded = (key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for key in keys)
+    return tuple(f"sha256:{hashlib.sha256(data).hexdigest()}" for data in encoded)
 
 
 def is_authority(certificate: x509.Certificate) -> bool:
@@ -31,7 +43,7 @@ def is_authority(certificate: x509.Certificate) -> bool:
 
 
 def names_of(certificate: x509.Certificate) -> AltNames:
-    """Return the DNS names and addresses that a certificate is good for."""
+    """Return the DNS names and addresses that a certificate is valid for."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
@@ -42,7 +54,7 @@ def names_of(certificate: x509.Certificate) -> AltNames:
 
 
 def period_problem(certificate: x509.Certificate, now: datetime) -> str | None:
-    """Say why the certificate does not hold at `now`, if it does not."""
+    """Say why the certificate is not valid at `now`, if it is not."""
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     period = f"NotBefore: {_go_time(start)}, NotAfter: {_go_time(end)}"
     if now < start:
@@ -53,10 +65,10 @@ def period_problem(certificate: x509.Certificate, now: datetime) -> str | None:
 
 
 def chain_problem(chain: Sequence[x509.Certificate], root: x509.Certificate, now: datetime) -> str | None:
-    """Say why the first of `chain` does not lead to `root`, if it does not; the rest of `chain` may stand between.
+    """Say why the first of `chain` does not lead to `root`, if it does not; the rest of `chain` are intermediates.
 
-    Extended key usages do not matter, but every certificate on the way must hold at `now`: an expired certificate does
-    not verify, for kubeadm either.
+    Extended key usages do not matter, but every certificate of the chain must be valid at `now`: an expired certificate
+    does not verify, for kubeadm either.
     """
     if problem := _expired(chain[0], now):
         return problem
@@ -115,7 +127,7 @@ def _expired(certificate: x509.Certificate, now: datetime) -> str | None:
 
 
 def missing_names(certificate: x509.Certificate, wanted: AltNames) -> tuple[str, ...]:
-    """Return the names of `wanted` that the certificate is not good for."""
+    """Return the names of `wanted` that the certificate is not valid for."""
     held = names_of(certificate)
     dns = [name for name in wanted.dns if not any(_matches(pattern, name) for pattern in held.dns)]
     return (*dns, *(str(each) for each in wanted.ips if plain_ip(each) not in held.ips))

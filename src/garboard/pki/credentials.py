@@ -1,43 +1,41 @@
 """Kubeconfigs of a control-plane node: making them, and what to do about the ones that are already there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from cryptography import x509
 
 from garboard.errors import BadDocument, GarboardError
 from garboard.pki.chain import read_certificates
-from garboard.pki.decide import Decision, Issue, Keep, Refuse
-from garboard.pki.files import SECRET_MODE, Folder, NewFile
-from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf, make_csr
+from garboard.pki.decide import Decision, Generate, Keep, Refuse
+from garboard.pki.files import SECRET_MODE, Folder, IssuedPair, NewFile, Unreadable
+from garboard.pki.inputs import KeyAlgorithm, PkiInputs
+from garboard.pki.issue import certificate_pem, issue_leaf
 from garboard.pki.keys import KeySource, private_key_pem
 from garboard.pki.kubeconfig import BearerToken, ClientCertificate, CurrentContext, Kubeconfig, read_kubeconfig
-from garboard.pki.kubeconfig_spec import KubeconfigSpec, Server
-from garboard.pki.observed import Unreadable
-from garboard.pki.spec import CertRequest, KeyAlgorithm, PkiInputs
-from garboard.pki.store import csr_file
+from garboard.pki.spec import CertRequest, KubeconfigSpec, ServerChoice
 
 # With an external CA the kubelet's kubeconfig is compared with the shared endpoint, unlike the one init writes.
 _EXTERNAL_CA_CHECKS = (
-    ("controller-manager.conf", Server.LOCAL),
-    ("scheduler.conf", Server.LOCAL),
-    ("admin.conf", Server.SHARED),
-    ("super-admin.conf", Server.SHARED),
-    ("kubelet.conf", Server.SHARED),
+    ("controller-manager.conf", ServerChoice.LOCAL),
+    ("scheduler.conf", ServerChoice.LOCAL),
+    ("admin.conf", ServerChoice.SHARED),
+    ("super-admin.conf", ServerChoice.SHARED),
+    ("kubelet.conf", ServerChoice.SHARED),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """How a kubeconfig calls its cluster, and where it finds it."""
+class ClusterEntry:
+    """The cluster of a kubeconfig: its name there, and the URL of its API server."""
 
     name: str
     server: str
 
 
 def issue_kubeconfig(
-    request: CertRequest, cluster: Cluster, ca: IssuedPair, algorithm: KeyAlgorithm, keys: KeySource
+    request: CertRequest, cluster: ClusterEntry, ca: IssuedPair, algorithm: KeyAlgorithm, keys: KeySource
 ) -> Kubeconfig:
     """Return a kubeconfig with a new client certificate signed by `ca`."""
     pair = issue_leaf(request, ca, algorithm, keys)
@@ -50,7 +48,7 @@ def issue_kubeconfig(
     )
 
 
-def token_kubeconfig(user: str, token: str, cluster: Cluster, ca: x509.Certificate) -> Kubeconfig:
+def token_kubeconfig(user: str, token: str, cluster: ClusterEntry, ca: x509.Certificate) -> Kubeconfig:
     """Return a kubeconfig that authenticates with a bearer token."""
     return Kubeconfig(
         cluster_name=cluster.name,
@@ -66,36 +64,14 @@ def kubeconfig_file(
 ) -> NewFile:
     """Return one of the five files with a new credential."""
     request = spec.request(inputs, started_at)
-    cluster = Cluster(inputs.cluster_name, spec.server.url(inputs))
+    cluster = ClusterEntry(inputs.cluster_name, spec.server.url(inputs))
     document = issue_kubeconfig(request, cluster, ca, inputs.key_algorithm, keys)
     return NewFile(spec.file_name, document.to_bytes(), SECRET_MODE)
 
 
-def unsigned_kubeconfig_files(
-    spec: KubeconfigSpec, inputs: PkiInputs, keys: KeySource, started_at: datetime
-) -> tuple[NewFile, ...]:
-    """Return a kubeconfig with a key but no certificates, and the signing request for it.
-
-    The server is the shared endpoint for the kubelet too: that is how kubeadm writes it here, unlike in init.
-    """
-    request = spec.request(inputs, started_at)
-    key = keys.private_key(inputs.key_algorithm)
-    document = Kubeconfig(
-        cluster_name=inputs.cluster_name,
-        server=spec.server.url(replace(inputs, is_kubelet_local_mode=False)),
-        user_name=request.common_name,
-        ca=b"",
-        credential=ClientCertificate(b"", private_key_pem(key)),
-    )
-    return (
-        NewFile(spec.file_name, document.to_bytes(), SECRET_MODE),
-        csr_file(spec.file_name, make_csr(request, key)),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class ObservedKubeconfig:
-    """A kubeconfig that is there; `trusted` are the CA certificates of its cluster, none when they cannot be read."""
+    """An existing kubeconfig; `trusted` are the CA certificates of its cluster, none if they cannot be read."""
 
     path: str
     current: CurrentContext | Unreadable
@@ -147,7 +123,7 @@ def decide_kubeconfig(
 ) -> Decision:
     """Decide about one file as its init phase does: one that trusts the CA is kept, whatever else it says."""
     if found is None:
-        return Issue(spec.file_name)
+        return Generate(spec.file_name)
     if problem := found.problem(ca):
         return Refuse(spec.file_name, problem)
     message = f'Using existing kubeconfig file: "{found.path}"'
@@ -163,7 +139,7 @@ def decide_with_external_ca(
 
 def _decide_provided(
     name: str,
-    server: Server,
+    server: ServerChoice,
     found: ObservedKubeconfig | None,
     inputs: PkiInputs,
     ca: tuple[x509.Certificate, ...],

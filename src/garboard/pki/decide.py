@@ -1,6 +1,7 @@
 """What to do about each certificate, from what is on disk: keep it, issue it, skip it, or refuse to go on.
 
-The rules are kubeadm's, init's and join's, but all of them are applied before the first file is written.
+The rules are kubeadm's, init's and join's, but all of them are applied before the first file is written. A certificate
+authority whose key is not on the node is external: everything that it signs must be on the node already.
 """
 
 from collections.abc import Iterable
@@ -10,14 +11,16 @@ from typing import TypeAlias
 
 from cryptography import x509
 
+from garboard.errors import NotReady
 from garboard.pki.chain import chain_problem, is_authority, missing_names, period_problem
-from garboard.pki.observed import ObservedPair, ObservedPairs, ObservedServiceAccount, Unreadable
-from garboard.pki.spec import CERTIFICATES, CertSpec, PkiInputs, certificate, expected_certificates
+from garboard.pki.files import ObservedPair, ObservedPairs, ObservedServiceAccount, Unreadable
+from garboard.pki.inputs import PkiInputs
+from garboard.pki.spec import CERTIFICATES, CertSpec, certificate, expected_certificates
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """What is there is used as it is."""
+    """The existing one is used as it is."""
 
     name: str
     message: str
@@ -25,8 +28,8 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
-    """There is nothing yet; a new one is made."""
+class Generate:
+    """There is none yet; a new one is made."""
 
     name: str
     warnings: tuple[str, ...] = ()
@@ -34,7 +37,7 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Neither needed nor looked at."""
+    """It is not needed, and not looked at."""
 
     name: str
     message: str
@@ -42,29 +45,30 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """What is there can neither be used nor replaced."""
+    """The existing one can neither be used nor replaced."""
 
     name: str
     reason: str
 
 
-Decision: TypeAlias = Keep | Issue | Skip | Refuse
+Decision: TypeAlias = Keep | Generate | Skip | Refuse
 
 
 def warnings_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
     """Return every warning once: an authority's is also one about each certificate that it signs."""
-    found = (text for each in decisions if isinstance(each, Keep | Issue) for text in each.warnings)
+    found = (text for each in decisions if isinstance(each, Keep | Generate) for text in each.warnings)
     return tuple(dict.fromkeys(found))
 
 
-def decide_for_init(observed: ObservedPairs, inputs: PkiInputs, now: datetime) -> tuple[Decision, ...]:
-    """Decide about every certificate as `init phase certs all` does, in the order of the phases."""
-    decisions: dict[str, Decision] = {}
-    for spec in CERTIFICATES:
-        decisions[spec.name] = decide_one_for_init(
-            spec, observed, inputs, now, is_ca_planned=isinstance(decisions.get(spec.ca or ""), Issue)
+def refuse_problems(decisions: Iterable[Decision]) -> None:
+    """Raise if any decision is a refusal, and name all of them."""
+    refused = [each for each in decisions if isinstance(each, Refuse)]
+    if refused:
+        raise NotReady(
+            "; ".join(each.reason for each in refused),
+            hint="restore the files named above, or move them away to have new ones made",
+            error_class="unusable-certificates",
         )
-    return tuple(decisions.values())
 
 
 def decide_one_for_init(
@@ -85,7 +89,7 @@ def decide_one_for_init(
         return Refuse(spec.name, f"couldn't load CA certificate {issuer.name}: {problem}")
     if pair.has_any_file:
         return Refuse(spec.name, _pair_problem(pair) or f"failure loading {spec.base_name} certificate")
-    return Issue(spec.name, (*san_warnings(spec, inputs), *_period_warnings((ca,), now)))
+    return Generate(spec.name, (*san_warnings(spec, inputs), *_period_warnings((ca,), now)))
 
 
 def _decide_ca(spec: CertSpec, pair: ObservedPair, now: datetime) -> Decision:
@@ -95,7 +99,7 @@ def _decide_ca(spec: CertSpec, pair: ObservedPair, now: datetime) -> Decision:
         return Keep(spec.name, message, _period_warnings((pair,), now))
     if pair.has_any_file:
         return Refuse(spec.name, f"failure loading {spec.base_name} certificate: {_certificate_problem(pair)}")
-    return Issue(spec.name)
+    return Generate(spec.name)
 
 
 def _keep_signed(spec: CertSpec, pair: ObservedPair, ca: ObservedPair, now: datetime) -> Decision:
@@ -119,7 +123,7 @@ def decide_for_join(observed: ObservedPairs, inputs: PkiInputs, now: datetime) -
         if spec.ca is None:
             decisions[spec.name] = _decide_ca_for_join(spec, pair, now)
             continue
-        is_planned = isinstance(decisions[spec.ca], Issue)
+        is_planned = isinstance(decisions[spec.ca], Generate)
         issuer = certificate(spec.ca)
         ca = ObservedPair(issuer.base_name) if is_planned else observed[issuer.base_name]
         decisions[spec.name] = _decide_leaf_for_join(spec, pair, ca, inputs, now)
@@ -139,7 +143,7 @@ def _decide_leaf_for_join(
 ) -> Decision:
     is_keyless = ca.certificate is not None and ca.as_signer() is None
     if not pair.has_any_file and not is_keyless:
-        return Issue(spec.name, san_warnings(spec, inputs))
+        return Generate(spec.name, san_warnings(spec, inputs))
     problem = signed_pair_problem(pair, ca.certificate, now)
     if problem is None and not is_keyless:
         problem = _names_problem(spec, pair, inputs)
@@ -161,7 +165,7 @@ def decide_service_account(observed: ObservedServiceAccount, *, has_external_ca:
         return Skip("sa", "Using existing sa keys")
     if isinstance(observed.private, Unreadable):
         return Refuse("sa", f"file sa.key existed but it could not be loaded properly: {observed.private.reason}")
-    return Issue("sa") if observed.private is None else Keep("sa", 'Using the existing "sa" key')
+    return Generate("sa") if observed.private is None else Keep("sa", 'Using the existing "sa" key')
 
 
 def signed_pair_problem(pair: ObservedPair, ca: x509.Certificate | None, now: datetime) -> str | None:
@@ -224,3 +228,44 @@ def _mismatch_warnings(pair: ObservedPair) -> tuple[str, ...]:
     if signer is None or signer.certificate.public_key() == signer.key.public_key():
         return ()
     return (f"{pair.base_name}.key does not belong to {pair.base_name}.crt",)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityState:
+    """One certificate authority as found; `problem` says what is missing or wrong about it, if anything."""
+
+    name: str
+    is_external: bool
+    problem: str | None = None
+
+
+def authority_state(name: str, observed: ObservedPairs, now: datetime) -> AuthorityState:
+    """Say whether the CA is external, and then whether everything that it should have signed is there."""
+    spec = certificate(name)
+    pair = observed[spec.base_name]
+    if pair.certificate is None:
+        return AuthorityState(name, False, _absent(spec, observed))
+    if not is_authority(pair.certificate):
+        return AuthorityState(name, False, f"certificate {name} is not a CA")
+    if pair.key is not None:
+        return AuthorityState(name, False)
+    for leaf in _signed_outside(spec):
+        if problem := signed_pair_problem(observed[leaf.base_name], pair.certificate, now):
+            return AuthorityState(name, True, problem)
+    return AuthorityState(name, True)
+
+
+def external_authorities(observed: ObservedPairs, now: datetime) -> tuple[AuthorityState, ...]:
+    """Return the state of every CA that is there without its key."""
+    states = (authority_state(spec.name, observed, now) for spec in CERTIFICATES if spec.is_ca)
+    return tuple(state for state in states if state.is_external)
+
+
+def _absent(spec: CertSpec, observed: ObservedPairs) -> str:
+    chain = observed[spec.base_name].chain
+    reason = chain.reason if isinstance(chain, Unreadable) else f"there is no {spec.base_name}.crt"
+    return f"failure loading certificate for {spec.name}: {reason}"
+
+
+def _signed_outside(ca: CertSpec) -> tuple[CertSpec, ...]:
+    return tuple(spec for spec in CERTIFICATES if spec.ca == ca.name)

@@ -1,4 +1,4 @@
-"""When certificates end: the table and the document of `certs check-expiration`."""
+"""When certificates expire: the table and the document of `certs check-expiration`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,10 +10,9 @@ from garboard.documents import Json
 from garboard.errors import GarboardError
 from garboard.pki.chain import read_certificates
 from garboard.pki.credentials import ObservedKubeconfig
-from garboard.pki.external import authority_state
-from garboard.pki.kubeconfig_spec import KUBECONFIGS, KubeconfigSpec
-from garboard.pki.observed import ObservedPairs, Unreadable
-from garboard.pki.spec import CertSpec, certificate, expected_certificates
+from garboard.pki.decide import authority_state
+from garboard.pki.files import ObservedPairs, Unreadable
+from garboard.pki.spec import KUBECONFIGS, CertSpec, KubeconfigSpec, certificate, expected_certificates
 
 _API_VERSION = "output.kubeadm.k8s.io/v1alpha3"
 
@@ -36,14 +35,14 @@ class ExpirationReport:
 
 @dataclass(frozen=True, slots=True)
 class ObservedNode:
-    """All that expiration and renewal look at on one node."""
+    """The certificates and kubeconfigs of one node, for expiration and renewal."""
 
     pairs: ObservedPairs
     kubeconfigs: Mapping[str, ObservedKubeconfig | None]
 
 
 def expiration_report(observed: ObservedNode, now: datetime, *, has_external_etcd: bool = False) -> ExpirationReport:
-    """Return when each certificate and each CA ends, in the order of their names."""
+    """Return when each certificate and each CA expires, in the order of their names."""
     specs = expected_certificates(has_external_etcd=has_external_etcd)
     leafs = [_of_leaf(spec, observed, now) for spec in specs if not spec.is_ca]
     leafs += [_of_kubeconfig(spec, observed, now) for spec in KUBECONFIGS if spec.is_renewable]

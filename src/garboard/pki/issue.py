@@ -1,11 +1,10 @@
-"""Issuing: certificates and signing requests that say, field by field, what kubeadm's say.
+"""Issuing certificates and signing requests, field by field equal to kubeadm's.
 
-Nothing here reads a clock or makes randomness: times are in the request, keys and serial numbers come from a KeySource.
+Nothing here reads a clock or random numbers: times are in the request, keys and serial numbers come from a KeySource.
 """
 
 import hashlib
 import warnings
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
@@ -16,23 +15,17 @@ from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import ExtensionOID, NameOID
 
 from garboard.errors import InvalidValue
+from garboard.pki.files import IssuedPair
+from garboard.pki.inputs import KeyAlgorithm, PkiInputs
 from garboard.pki.keys import KeySource, PrivateKey, PublicKey
 from garboard.pki.names import AltNames
-from garboard.pki.spec import CertRequest, CertSpec, KeyAlgorithm, PkiInputs
+from garboard.pki.spec import CertRequest, CertSpec
 
 # What ASN.1 allows in a PrintableString, without `*` and `&`, which Go does not count in.
 _PRINTABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '()+,-./:=?")
 _Hash: TypeAlias = hashes.SHA256 | hashes.SHA384 | hashes.SHA512
 _SHA256 = hashes.SHA256()
 _CURVE_HASHES: dict[str, _Hash] = {"secp384r1": hashes.SHA384(), "secp521r1": hashes.SHA512()}
-
-
-@dataclass(frozen=True, slots=True)
-class IssuedPair:
-    """A certificate and its private key; as a signer, a certificate authority."""
-
-    certificate: x509.Certificate
-    key: PrivateKey = field(repr=False)
 
 
 def issue_certificate(

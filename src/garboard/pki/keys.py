@@ -14,10 +14,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from garboard.errors import InvalidValue
-from garboard.pki.spec import KeyAlgorithm
+from garboard.lazy import lazy_module
+from garboard.pki.inputs import KeyAlgorithm
 
+# With it come logging and more, which commands that make no key need not load.
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent import futures
+else:
+    futures = lazy_module("concurrent.futures")
 
 PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
@@ -53,11 +57,9 @@ class PooledKeys(SystemKeys):
     """System keys, one for each of `algorithms` made ahead in threads: RSA generation leaves the interpreter free."""
 
     def __init__(self, algorithms: Iterable[KeyAlgorithm]) -> None:
-        # With it come logging and more, which those that make no key need not load.
-        from concurrent.futures import ThreadPoolExecutor
-
-        self._pool = ThreadPoolExecutor(max_workers=max(1, min(4, os.cpu_count() or 1)), thread_name_prefix="keys")
-        self._ready: defaultdict[KeyAlgorithm, deque[Future[PrivateKey]]] = defaultdict(deque)
+        workers = max(1, min(4, os.cpu_count() or 1))
+        self._pool = futures.ThreadPoolExecutor(workers, thread_name_prefix="keys")
+        self._ready: defaultdict[KeyAlgorithm, deque[futures.Future[PrivateKey]]] = defaultdict(deque)
         for each in algorithms:
             self._ready[each].append(self._pool.submit(generate_key, each))
 

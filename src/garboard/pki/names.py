@@ -1,4 +1,4 @@
-"""The names a certificate can carry: DNS names and addresses, told apart as kubeadm tells them."""
+"""The names a certificate can carry: DNS names and addresses, distinguished as kubeadm does it."""
 
 from collections.abc import Iterable
 from ipaddress import IPv6Address
@@ -41,14 +41,14 @@ NO_NAMES = AltNames()
 
 @dataclass(frozen=True, slots=True)
 class SortedNames:
-    """Names given as text, told apart; `rejected` are neither addresses nor DNS names and go into no certificate."""
+    """Names given as text, by kind; `rejected` are neither addresses nor DNS names and go into no certificate."""
 
     names: AltNames
     rejected: tuple[str, ...]
 
 
 def sort_names(texts: Iterable[str]) -> SortedNames:
-    """Tell addresses from DNS names in a list of extra names."""
+    """Return a list of extra names, divided into addresses, DNS names and neither."""
     dns: list[str] = []
     ips: list[IpAddress] = []
     rejected: list[str] = []
@@ -61,7 +61,7 @@ def sort_names(texts: Iterable[str]) -> SortedNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ControlPlaneEndpoint:
     """Where an API server is reached: a host and a port as they were written; without a port, another one is taken."""
 
     host: str

@@ -1,5 +1,6 @@
-"""Renewing certificates: what each one says is taken from the certificate itself, never from the configuration."""
+"""Renewing certificates: subject, names and usages come from the certificate itself, never from the configuration."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -7,16 +8,15 @@ from typing import TypeAlias
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from garboard.errors import GarboardError, InvalidValue
+from garboard.errors import BadUsage, GarboardError
 from garboard.pki.chain import is_authority, names_of
 from garboard.pki.expiration import ObservedNode, embedded_certificate, is_externally_managed
-from garboard.pki.files import SECRET_MODE, NewFile
-from garboard.pki.issue import IssuedPair, certificate_pem, issue_leaf
-from garboard.pki.keys import KeySource, algorithm_of, private_key_pem
-from garboard.pki.kubeconfig import ClientCertificate, CurrentContext
-from garboard.pki.kubeconfig_spec import KUBECONFIGS
-from garboard.pki.spec import BACKDATE, CertRequest, KeyAlgorithm, certificate, expected_certificates
-from garboard.pki.store import pair_files
+from garboard.pki.files import IssuedPair
+from garboard.pki.inputs import KeyAlgorithm
+from garboard.pki.issue import certificate_pem, sign_certificate
+from garboard.pki.keys import SystemKeys, algorithm_of, private_key_pem
+from garboard.pki.kubeconfig import ClientCertificate, read_kubeconfig
+from garboard.pki.spec import KUBECONFIGS, CertContent, CertSpec, KubeconfigSpec, certificate, expected_certificates
 
 # The usages that Go knows by name; a renewed certificate loses any other, as with kubeadm.
 _KNOWN_USAGES = frozenset(
@@ -35,19 +35,29 @@ _KNOWN_USAGES = frozenset(
 class Renewable:
     """Something that can be renewed: a certificate of the tree, or the one inside a kubeconfig."""
 
-    name: str
-    summary: str
-    ca: str
-    is_kubeconfig: bool
+    spec: CertSpec | KubeconfigSpec
 
     @property
-    def message(self) -> str:
-        return f"{self.summary} renewed"
+    def name(self) -> str:
+        return self.spec.file_name if isinstance(self.spec, KubeconfigSpec) else self.spec.name
+
+    @property
+    def summary(self) -> str:
+        return self.spec.summary
+
+    @property
+    def ca(self) -> str:
+        """The name of the authority that signs it."""
+        return (self.spec.ca if isinstance(self.spec, CertSpec) else None) or "ca"
+
+    @property
+    def is_kubeconfig(self) -> bool:
+        return isinstance(self.spec, KubeconfigSpec)
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """There is nothing to renew, which is no failure."""
+class NothingToRenew:
+    """The certificate is not there, which is no failure."""
 
     target: Renewable
 
@@ -69,49 +79,60 @@ class External:
 
 @dataclass(frozen=True, slots=True)
 class Renew:
-    """A certificate to be issued again with what it said before; only times and key are new."""
+    """A certificate to be issued again with its present content; only dates and key are new."""
 
     target: Renewable
-    request: CertRequest
+    content: CertContent
     found_algorithm: KeyAlgorithm  # of the key it has now
 
     @property
     def message(self) -> str:
-        return self.target.message
+        return f"{self.target.summary} renewed"
 
 
-RenewalDecision: TypeAlias = Missing | External | Renew
+RenewalDecision: TypeAlias = NothingToRenew | External | Renew
 
 
 def renewables(*, has_external_etcd: bool = False) -> tuple[Renewable, ...]:
     """Return what can be renewed, in the order of the names; CAs and the kubelet's own certificate cannot."""
-    leafs = [
-        Renewable(spec.name, spec.summary, spec.ca, False)
-        for spec in expected_certificates(has_external_etcd=has_external_etcd)
-        if spec.ca
-    ]
-    files = [Renewable(spec.file_name, spec.summary, "ca", True) for spec in KUBECONFIGS if spec.is_renewable]
+    leafs = [Renewable(spec) for spec in expected_certificates(has_external_etcd=has_external_etcd) if spec.ca]
+    files = [Renewable(spec) for spec in KUBECONFIGS if spec.is_renewable]
     return tuple(sorted(leafs + files, key=lambda each: each.name))
 
 
 def renewable(name: str) -> Renewable:
     found = {each.name: each for each in renewables()}
     if name not in found:
-        raise InvalidValue(f"{name!r} cannot be renewed", hint=f"what can is {', '.join(found)}, or all")
+        raise BadUsage(f"{name!r} cannot be renewed", hint=f"what can is {', '.join(found)}, or all")
     return found[name]
 
 
-def decide_renewal(
-    target: Renewable, observed: ObservedNode, validity: timedelta, started_at: datetime
-) -> RenewalDecision:
+def decide_renewals(
+    targets: Iterable[Renewable], observed: ObservedNode, validity: timedelta, now: datetime
+) -> tuple[RenewalDecision, ...]:
+    """Decide about some certificates; one that could not be issued is refused before anything is written."""
+    decisions = tuple(decide_renewal(each, observed, now) for each in targets)
+    for each in decisions:
+        if isinstance(each, Renew):
+            _check_issuing(each, observed, validity, now)
+    return decisions
+
+
+def decide_renewal(target: Renewable, observed: ObservedNode, now: datetime) -> RenewalDecision:
     """Decide about one certificate: renewal does not ask whether it is due."""
     if not _is_there(target, observed):
-        return Missing(target)
-    if is_externally_managed(target.ca, observed, started_at):
+        return NothingToRenew(target)
+    if is_externally_managed(target.ca, observed, now):
         return External(target)
     existing = _existing(target, observed)
     algorithm = algorithm_of(existing.public_key()) or KeyAlgorithm.RSA_2048
-    return Renew(target, renewal_request(existing, validity, started_at), algorithm)
+    return Renew(target, content_of(existing), algorithm)
+
+
+def _check_issuing(decision: Renew, observed: ObservedNode, validity: timedelta, now: datetime) -> None:
+    """Refuse what cannot be signed: it is signed once, for the key of the authority itself, and thrown away."""
+    signer = _signer(decision.target.ca, observed)
+    sign_certificate(decision.content.request(now, validity), signer.key.public_key(), signer, SystemKeys())
 
 
 def _is_there(target: Renewable, observed: ObservedNode) -> bool:
@@ -135,17 +156,15 @@ def _existing(target: Renewable, observed: ObservedNode) -> x509.Certificate:
     return pair.certificate
 
 
-def renewal_request(existing: x509.Certificate, validity: timedelta, started_at: datetime) -> CertRequest:
-    """Return a request for the same subject, names and usages as `existing`, with new times."""
+def content_of(existing: x509.Certificate) -> CertContent:
+    """Return the subject, names and usages of a certificate."""
     subject = existing.subject
     common_names = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    return CertRequest(
+    return CertContent(
         common_name=common_names[-1] if common_names else "",
         organizations=tuple(str(each.value) for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)),
         usages=_usages(existing),
         alt_names=names_of(existing),
-        not_before=started_at - BACKDATE,
-        not_after=started_at + validity,
     )
 
 
@@ -155,23 +174,6 @@ def _usages(existing: x509.Certificate) -> tuple[str, ...]:
     except x509.ExtensionNotFound:
         return ()
     return tuple(each.dotted_string for each in usages if each.dotted_string in _KNOWN_USAGES)
-
-
-def renewed_files(
-    decision: Renew, observed: ObservedNode, algorithm: KeyAlgorithm, keys: KeySource
-) -> tuple[NewFile, ...]:
-    """Issue what was decided and return the files that change: key and certificate, or one kubeconfig."""
-    target = decision.target
-    ca = _signer(target.ca, observed)
-    pair = issue_leaf(decision.request, ca, algorithm, keys)
-    if not target.is_kubeconfig:
-        return pair_files(certificate(target.name).base_name, pair)
-    found = observed.kubeconfigs[target.name]
-    assert found is not None
-    assert isinstance(found.current, CurrentContext)
-    credential = ClientCertificate(certificate_pem(pair.certificate), private_key_pem(pair.key))
-    data = found.current.with_credential(certificate_pem(ca.certificate), credential)
-    return (NewFile(target.name, data, SECRET_MODE),)
 
 
 def _signer(ca: str, observed: ObservedNode) -> IssuedPair:
@@ -184,3 +186,9 @@ def _signer(ca: str, observed: ObservedNode) -> IssuedPair:
             error_class="bad-authority",
         )
     return signer
+
+
+def renewed_kubeconfig(found: bytes, path: str, pair: IssuedPair, ca: x509.Certificate) -> bytes:
+    """Return a kubeconfig with another client certificate and the CA that signed it; everything else stays."""
+    credential = ClientCertificate(certificate_pem(pair.certificate), private_key_pem(pair.key))
+    return read_kubeconfig(found, path).with_credential(certificate_pem(ca), credential)

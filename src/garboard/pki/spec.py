@@ -1,13 +1,13 @@
-"""The certificates of a control plane as data: names, files, signers, usages, and the names each one carries."""
+"""The certificates and kubeconfigs of a control plane as data: names, files, signers, usages, users and API servers."""
 
 import enum
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from ipaddress import IPv4Address, IPv6Address
 
 from garboard.errors import InvalidValue
-from garboard.model.addresses import IpAddress, IpNetwork
-from garboard.pki.names import NO_NAMES, AltNames, Endpoint, sort_names
+from garboard.pki.inputs import PkiInputs
+from garboard.pki.names import NO_NAMES, AltNames, sort_names
 from garboard.values import dataclass
 
 # Extended key usages by object identifier (RFC 5280, 4.2.1.12).
@@ -17,74 +17,10 @@ CLIENT_AUTH = "1.3.6.1.5.5.7.3.2"
 # A node whose clock runs behind ours would refuse a certificate that starts now.
 BACKDATE = timedelta(minutes=5)
 
-CERTIFICATE_VALIDITY = timedelta(hours=8760)
-CA_CERTIFICATE_VALIDITY = timedelta(hours=87600)
-
-
-class KeyAlgorithm(enum.Enum):
-    """The algorithms of `encryptionAlgorithm`."""
-
-    RSA_2048 = "RSA-2048"
-    RSA_3072 = "RSA-3072"
-    RSA_4096 = "RSA-4096"
-    ECDSA_P256 = "ECDSA-P256"
-    ECDSA_P384 = "ECDSA-P384"
-
-    @classmethod
-    def parse(cls, text: str) -> "KeyAlgorithm":
-        try:
-            return cls(text)
-        except ValueError:
-            known = ", ".join(each.value for each in cls)
-            raise InvalidValue(f"{text!r} is not a key algorithm", hint=f"the algorithms are {known}") from None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PkiInputs:
-    """What certificates and kubeconfigs depend on, out of everything a cluster's configuration says."""
-
-    node_name: str
-    advertise_address: IpAddress
-    bind_port: int = 6443
-    control_plane_endpoint: Endpoint | None = None
-    is_kubelet_local_mode: bool = True
-    cluster_name: str = "kubernetes"
-    service_subnets: tuple[IpNetwork, ...] = (IPv4Network("10.96.0.0/12"),)
-    dns_domain: str = "cluster.local"
-    api_server_cert_sans: tuple[str, ...] = ()
-    etcd_server_cert_sans: tuple[str, ...] = ()
-    etcd_peer_cert_sans: tuple[str, ...] = ()
-    has_external_etcd: bool = False
-    key_algorithm: KeyAlgorithm = KeyAlgorithm.RSA_2048
-    certificate_validity: timedelta = CERTIFICATE_VALIDITY
-    ca_certificate_validity: timedelta = CA_CERTIFICATE_VALIDITY
-
-    @property
-    def local_url(self) -> str:
-        """The URL of this node's own API server."""
-        return Endpoint(str(self.advertise_address)).url(self.bind_port)
-
-    @property
-    def control_plane_url(self) -> str:
-        """The URL of the shared endpoint; without one, of this node's API server."""
-        endpoint = self.control_plane_endpoint
-        return endpoint.url(self.bind_port) if endpoint else self.local_url
-
-    @property
-    def api_server_service_ip(self) -> IpAddress:
-        """The first address of the first service subnet, under which pods reach the API server."""
-        subnet = self.service_subnets[0]
-        if subnet.num_addresses < 2:
-            raise InvalidValue(
-                f"the service subnet {subnet} has no room for the API server's address",
-                hint="choose a larger serviceSubnet, such as 10.96.0.0/12",
-            )
-        return subnet[1]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertRequest:
-    """What one certificate shall say; only key, serial number and signer are missing.
+    """The content of a certificate to be issued: all but its key, serial number and signer.
 
     Without `not_before` the certificate starts when its signer does, as the ones in kubeconfigs do.
     """
@@ -95,6 +31,27 @@ class CertRequest:
     organizations: tuple[str, ...] = ()
     usages: tuple[str, ...] = ()
     alt_names: AltNames = NO_NAMES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertContent:
+    """The content of a certificate apart from its dates: what stays the same when the certificate is renewed."""
+
+    common_name: str
+    organizations: tuple[str, ...] = ()
+    usages: tuple[str, ...] = ()
+    alt_names: AltNames = NO_NAMES
+
+    def request(self, started_at: datetime, validity: timedelta) -> CertRequest:
+        """Return the request for a certificate with this content in a run that started at `started_at`."""
+        return CertRequest(
+            common_name=self.common_name,
+            organizations=self.organizations,
+            usages=self.usages,
+            alt_names=self.alt_names,
+            not_before=started_at - BACKDATE,
+            not_after=started_at + validity,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +85,7 @@ class CertSpec:
         return sort_names(self.extra_sans(inputs)).rejected if self.extra_sans else ()
 
     def request(self, inputs: PkiInputs, started_at: datetime) -> CertRequest:
-        """Return what the certificate shall say when this run started at `started_at`."""
+        """Return the request for the certificate in a run that started at `started_at`."""
         common_name = self.common_name or inputs.node_name
         return CertRequest(
             common_name=common_name,
@@ -251,3 +208,86 @@ def certificate(name: str) -> CertSpec:
 def expected_certificates(*, has_external_etcd: bool) -> tuple[CertSpec, ...]:
     """Return the certificates a cluster has; with external etcd its own are made elsewhere."""
     return tuple(spec for spec in CERTIFICATES if not (has_external_etcd and spec.is_etcd))
+
+
+class ServerChoice(enum.Enum):
+    """Which API server a kubeconfig names."""
+
+    LOCAL = "local"  # the one on this node
+    SHARED = "shared"  # the control plane endpoint, where there is one
+    KUBELET = "kubelet"  # the local one, unless local mode is off
+
+    def url(self, inputs: PkiInputs) -> str:
+        is_local = self is ServerChoice.LOCAL or (self is ServerChoice.KUBELET and inputs.is_kubelet_local_mode)
+        return inputs.local_url if is_local else inputs.control_plane_url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeconfigSpec:
+    """One kubeconfig of a control-plane node; `name` is its phase, `summary` what its certificate is called."""
+
+    name: str
+    file_name: str
+    user: str  # {node} stands for the name of the node
+    organizations: tuple[str, ...] = ()
+    server: ServerChoice
+    summary: str = ""
+    is_renewable: bool = True
+
+    def user_name(self, inputs: PkiInputs) -> str:
+        return self.user.format(node=inputs.node_name)
+
+    def request(self, inputs: PkiInputs, started_at: datetime) -> CertRequest:
+        """Return the request for the embedded certificate, which starts when the CA does."""
+        return client_request(
+            self.user_name(inputs), self.organizations, not_after=started_at + inputs.certificate_validity
+        )
+
+
+# In the order of the phases below `kubeconfig`.
+KUBECONFIGS = (
+    KubeconfigSpec(
+        name="admin",
+        file_name="admin.conf",
+        user="kubernetes-admin",
+        organizations=("kubeadm:cluster-admins",),
+        server=ServerChoice.SHARED,
+        summary="certificate embedded in the kubeconfig file for the admin to use and for kubeadm itself",
+    ),
+    KubeconfigSpec(
+        name="super-admin",
+        file_name="super-admin.conf",
+        user="kubernetes-super-admin",
+        organizations=("system:masters",),
+        server=ServerChoice.SHARED,
+        summary="certificate embedded in the kubeconfig file for the super-admin",
+    ),
+    KubeconfigSpec(
+        name="kubelet",
+        file_name="kubelet.conf",
+        user="system:node:{node}",
+        organizations=("system:nodes",),
+        # A kubelet must not be newer than its API server, so it speaks to the one beside it (KEP-4471).
+        server=ServerChoice.KUBELET,
+        is_renewable=False,  # the kubelet renews its own
+    ),
+    KubeconfigSpec(
+        name="controller-manager",
+        file_name="controller-manager.conf",
+        user="system:kube-controller-manager",
+        server=ServerChoice.LOCAL,
+        summary="certificate embedded in the kubeconfig file for the controller manager to use",
+    ),
+    KubeconfigSpec(
+        name="scheduler",
+        file_name="scheduler.conf",
+        user="system:kube-scheduler",
+        server=ServerChoice.LOCAL,
+        summary="certificate embedded in the kubeconfig file for the scheduler manager to use",
+    ),
+)
+
+
+def client_request(user: str, organizations: tuple[str, ...], *, not_after: datetime) -> CertRequest:
+    """Return the request for a client certificate of `user`."""
+    return CertRequest(common_name=user, organizations=organizations, usages=(CLIENT_AUTH,), not_after=not_after)

@@ -3,14 +3,21 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from cryptography import x509
-
 from garboard.errors import GarboardError
 from garboard.pki.chain import read_certificates
-from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE, Folder, NewFile
-from garboard.pki.issue import IssuedPair, certificate_pem, csr_pem
+from garboard.pki.files import (
+    CERTIFICATE_MODE,
+    SECRET_MODE,
+    Folder,
+    IssuedPair,
+    NewFile,
+    ObservedPair,
+    ObservedPairs,
+    ObservedServiceAccount,
+    Unreadable,
+)
+from garboard.pki.issue import certificate_pem
 from garboard.pki.keys import PrivateKey, private_key_pem, public_key_pem, read_private_key, read_public_key
-from garboard.pki.observed import ObservedPair, ObservedPairs, ObservedServiceAccount, Unreadable
 from garboard.pki.spec import CERTIFICATES, SERVICE_ACCOUNT_BASE_NAME
 
 Value = TypeVar("Value")
@@ -59,7 +66,3 @@ def service_account_files(key: PrivateKey) -> tuple[NewFile, ...]:
         NewFile(f"{name}.key", private_key_pem(key), SECRET_MODE),
         NewFile(f"{name}.pub", public_key_pem(key.public_key()), SECRET_MODE),
     )
-
-
-def csr_file(name: str, csr: x509.CertificateSigningRequest) -> NewFile:
-    return NewFile(f"{name}.csr", csr_pem(csr), SECRET_MODE)

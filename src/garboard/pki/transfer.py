@@ -1,4 +1,4 @@
-"""Shared certificates on their way from one control-plane node to the next: encrypted in a Secret, as kubeadm does."""
+"""Sharing certificates between control-plane nodes: encrypted in the Secret kubeadm-certs, as kubeadm does it."""
 
 import binascii
 import contextlib
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from garboard.errors import GarboardError, InvalidValue
 from garboard.pki.chain import read_certificates
-from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE, Folder, NewFile
+from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE, NewFile
 from garboard.pki.keys import read_private_key, read_public_key
 
 NONCE_BYTES = 12
@@ -77,16 +77,8 @@ def decrypt(data: bytes, key: bytes) -> bytes:
         ) from None
 
 
-def sealed_files(
-    folder: Folder, files: Mapping[str, str], key: bytes, make_nonce: Callable[[int], bytes]
-) -> dict[str, bytes]:
-    """Return the data of the Secret; a file that is not there, such as the key of an external CA, is left empty."""
-    found = {name: folder.read(path) for name, path in files.items()}
-    return {name: b"" if data is None else encrypt(data, key, make_nonce(NONCE_BYTES)) for name, data in found.items()}
-
-
 def opened_files(secret: Mapping[str, bytes], files: Mapping[str, str], key: bytes) -> tuple[NewFile, ...]:
-    """Return the files that a Secret holds; everything is decrypted and looked at before the first can be written."""
+    """Return the decrypted files of a Secret; all of them are decrypted and checked before any can be written."""
     missing = [name for name in files if name not in secret]
     if missing:
         raise GarboardError(

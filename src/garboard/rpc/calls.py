@@ -47,7 +47,7 @@ TRANSITIONS: Final[dict[tuple[CallState, CallStep], CallState]] = {
 
 
 class CallListener(Protocol):
-    """Who hears of a call from a driver; every method is called from its loop and must not block."""
+    """Receives what a driver reports of a call; every method is called from its loop and must not block."""
 
     def started(self) -> None:
         """Client: the response began, and `call.metadata` is there."""
@@ -104,7 +104,7 @@ class Call:
         size = 0
         for chunk in chunks:
             size += len(chunk)
-        self._http.send_data(stream, pack_prefix(0, size), *chunks)
+        self._http.send_sized_data(stream, (pack_prefix(0, size), *chunks), PREFIX_BYTES + size)
 
     def _begin(self) -> None:
         """A message is to be sent and the answer has not begun."""

@@ -22,8 +22,9 @@ class Connection(Link):
 
     def __init__(self, *, is_client: bool, config: Http2Config | None = None, clock: Clock = time.monotonic) -> None:
         super().__init__(is_client=is_client, config=config or Http2Config())
-        self._receiver = Receiver(self, clock)
+        self._receiver: Receiver | None = Receiver(self, clock)
         self.send_data = self.outbox.data
+        self.send_sized_data = self.outbox.sized_data
         if is_client:
             self.outbox.control(frames.PREFACE)
         self.outbox.control(frames.settings(own_settings(self.config, is_client=is_client)))
@@ -72,7 +73,7 @@ class Connection(Link):
     def receive_data(self, data: bytes | bytearray | memoryview) -> list[Event]:
         """Take in what arrived, at any split, and tell what it meant. Never raises: a bad peer is an event."""
         events: list[Event] = []
-        if self.is_closed:
+        if self._receiver is None:
             return events
         try:
             self._receiver.receive(data, events)
@@ -81,13 +82,18 @@ class Connection(Link):
             events.append(ConnectionEnded(violation.code, violation.reason))
         return events
 
+    def close(self, code: ErrorCode = ErrorCode.NO_ERROR, reason: str = "") -> None:
+        super().close(code, reason)
+        self._receiver = None  # it knows this connection, and each would keep the other
+
     def data_to_send(self, limit: int = 256 * 1024) -> bytes:
         """What to write to the transport now: all control frames and up to about `limit` bytes of data."""
         outbox = self.outbox
         data = outbox.take(limit)
         if outbox.has_sent_content:
             outbox.has_sent_content = False
-            self._receiver.sent_content()
+            if self._receiver is not None:
+                self._receiver.sent_content(len(data))
         if not outbox.ended:
             return data
         for stream in outbox.take_ended():

@@ -24,7 +24,7 @@ _FORBIDDEN_IN_VALUE = re.compile(r"[\x00\r\n]")
 class HeaderDecoder:
     """Turns the fragments of header blocks into headers, within limits.
 
-    Every block must pass through here, also those of streams nobody wants: the compression state is shared.
+    Every block must pass through here, also one of a refused or reset stream: the compression state is shared.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -56,11 +56,13 @@ class HeaderDecoder:
         block = b"".join(self._fragments)
         self._fragments = []
         try:
-            decoded = self._decoder.decode(block, raw=True)
+            decoded = list(self._decoder.decode(block, raw=True))
         except hpack.OversizedHeaderListError as error:
             raise ConnectionViolation(ErrorCode.ENHANCE_YOUR_CALM, "headers larger than allowed") from error
         except hpack.HPACKError as error:
             raise ConnectionViolation(ErrorCode.COMPRESSION_ERROR, "headers that do not decompress") from error
+        if len(decoded) > self._limits.header_fields:
+            raise ConnectionViolation(ErrorCode.ENHANCE_YOUR_CALM, "more header fields than allowed")
         return tuple((bytes(name).decode("latin-1"), bytes(value).decode("latin-1")) for name, value in decoded)
 
 

@@ -33,6 +33,13 @@ class Keepalive:
         self._heard_at = now
         self._pinged_at = None
 
+    def ask(self, now: float) -> bool:
+        """Somebody doubts that the peer lives: whether to ping it now, and not when it has been silent for long."""
+        if self._pinged_at is not None:
+            return False
+        self._pinged_at = now
+        return True
+
     def slow_down(self) -> None:
         """The peer finds our pings too many: twice the time from here on."""
         self._time_s *= 2

@@ -27,6 +27,9 @@ class Limits:
     """What a peer may cost us before the connection ends with ENHANCE_YOUR_CALM."""
 
     header_list_bytes: int = 64 * KIB
+    header_fields: int = 256
+    # Headers after decompression, as RFC 9113 §6.5.2 counts them: a byte of a request may stand for thousands.
+    header_bytes: Rate = Rate(4 * MIB, 4 * MIB)
     continuation_frames: int = 16
     concurrent_streams: int = 1000
     # Acknowledgements and resets a peer can make us queue without reading them (CVE-2019-9512, -9514, -9515).
@@ -38,6 +41,10 @@ class Limits:
     pings: Rate = Rate(1000, 50)
     # Frames that carry nothing: empty DATA, PRIORITY, unknown types, headers for closed streams (CVE-2019-9518).
     idle_frames: Rate = Rate(2000, 200)
+    # Frames for streams that are over, which a client may have sent before it knew; every stream adds a few.
+    strays: Rate = Rate(2000, 100)
+    # Window updates beyond one for every 512 bytes that we sent.
+    window_updates: Rate = Rate(4000, 400)
     # A server's patience with keepalive pings: closer together than this (seconds), and the third is one too many.
     ping_interval_s: float = 0.0
     ping_strikes: int = 2
@@ -75,12 +82,16 @@ class Budget:
         self._tokens = float(rate.burst)
         self._updated_at = clock()
 
-    def spend(self) -> None:
-        if self._tokens < 1:
+    def spend(self, amount: int = 1) -> None:
+        if self._tokens < amount:
             self._refill()
-        if self._tokens < 1:
+        if self._tokens < amount:
             raise ConnectionViolation(ErrorCode.ENHANCE_YOUR_CALM, f"too many {self._name}")
-        self._tokens -= 1
+        self._tokens -= amount
+
+    def earn(self, amount: int) -> None:
+        """The peer did what may be followed by so many more."""
+        self._tokens = min(self._rate.burst, self._tokens + amount)
 
     def _refill(self) -> None:
         now = self._clock()
@@ -97,6 +108,9 @@ class Budgets:
         self.settings = Budget("SETTINGS frames", limits.settings, clock)
         self.pings = Budget("PING frames", limits.pings, clock)
         self.idle_frames = Budget("frames without content", limits.idle_frames, clock)
+        self.header_bytes = Budget("bytes of headers", limits.header_bytes, clock)
+        self.strays = Budget("frames for streams that are over", limits.strays, clock)
+        self.window_updates = Budget("window updates", limits.window_updates, clock)
 
 
 class PingStrikes:

@@ -10,7 +10,8 @@ from garboard.rpc.headers import Headers
 # Keys that end in `-bin` carry bytes, all others printable ASCII.
 Metadata = tuple[tuple[str, str | bytes], ...]
 
-MAX_TIMEOUT_S: Final = 99_999_999 * 3600.0
+# Of one request; a value that carries bytes may stand for thousands of empty ones.
+MAX_VALUES: Final = 256
 
 _KEY = re.compile(r"[0-9a-z_.-]+")
 _VALUE = re.compile(r"[\x20-\x7e]*")
@@ -48,6 +49,8 @@ def decode_metadata(headers: Headers) -> Metadata:
         if name.startswith((":", "grpc-")) or name in _NOT_METADATA:
             continue
         if name.endswith("-bin"):
+            if len(found) + value.count(",") >= MAX_VALUES:
+                raise BadText(f"the header {name!r} has more values than a call may have")
             found += [(name, _decode_bytes(name, part)) for part in value.split(",")]
         else:
             found.append((name, value))

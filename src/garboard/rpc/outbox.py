@@ -52,11 +52,13 @@ class Outbox:
 
     def data(self, stream: Stream, *chunks: Chunk) -> None:
         """Queue the chunks, which must not change any more."""
+        self.sized_data(stream, chunks, sum(map(len, chunks)))
+
+    def sized_data(self, stream: Stream, chunks: tuple[Chunk, ...], size: int) -> None:
+        """The same for a caller that knows how many bytes they are."""
         if stream.state is not OPEN:
             stream.apply(Trigger.SEND_DATA)
-        queued_bytes = stream.queued_bytes
-        for chunk in chunks:
-            queued_bytes += len(chunk)
+        queued_bytes = stream.queued_bytes + size
         stream.queue.extend(chunks)
         stream.queued_bytes = queued_bytes
         if queued_bytes >= self._config.send_queue_bytes:

@@ -1,7 +1,7 @@
 """The receiving half of a connection: what each frame of the peer means, and what it may not do."""
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 from garboard.rpc import frames
 from garboard.rpc.events import (
@@ -34,6 +34,9 @@ FRAME_RULES: Final[dict[int, tuple[bool | None, int | None]]] = {
     frames.CONTINUATION: (True, None),
 }
 
+STRAYS_PER_STREAM: Final = 4
+MOST_UPDATES_DUE: Final = 1 << 20
+
 
 class Receiver:
     """Reads frames and applies them to the link; a violation is raised, for the connection to answer."""
@@ -47,18 +50,7 @@ class Receiver:
         self._reader = FrameReader(config.max_frame, preface=b"" if link.is_client else frames.PREFACE)
         self._has_settled = False
         self._has_sent_since_ping = False
-        self._handlers: dict[int, Callable[[Frame], Iterable[Event]]] = {
-            frames.DATA: self._on_data,
-            frames.HEADERS: self._on_headers,
-            frames.PRIORITY: self._on_idle_frame,
-            frames.RST_STREAM: self._on_rst_stream,
-            frames.SETTINGS: self._on_settings,
-            frames.PUSH_PROMISE: self._on_push_promise,
-            frames.PING: self._on_ping,
-            frames.GOAWAY: self._on_goaway,
-            frames.WINDOW_UPDATE: self._on_window_update,
-            frames.CONTINUATION: self._on_continuation,
-        }
+        self._updates_due = 0  # window updates that answer what we sent
 
     def receive(self, data: bytes | bytearray | memoryview, events: list[Event]) -> None:
         """Add to `events` what the bytes meant, up to the first violation."""
@@ -69,8 +61,9 @@ class Receiver:
             else:
                 events.extend(self._on_frame(frame))
 
-    def sent_content(self) -> None:
-        """Headers or data went out: a PING that comes now may measure them."""
+    def sent_content(self, size: int) -> None:
+        """Headers or data went out: a PING that comes now may measure them, and window updates will follow."""
+        self._updates_due = min(self._updates_due + (size >> 9) + 2, MOST_UPDATES_DUE)
         if not self._has_sent_since_ping:
             self._has_sent_since_ping = True
             self._strikes.forgive()
@@ -104,7 +97,7 @@ class Receiver:
         if length is not None and length != frame.length:
             raise ConnectionViolation(ErrorCode.FRAME_SIZE_ERROR, f"frame type {kind} of {frame.length} bytes")
         try:
-            return self._handlers[kind](frame)
+            return self._handlers[kind](self, frame)
         except StreamViolation as violation:
             return self._fail_stream(violation)
 
@@ -125,6 +118,8 @@ class Receiver:
         stream = self._link.streams.get(frame.stream_id)
         if stream is None:
             self._check_stray(frame.stream_id)
+            if not data:
+                self._spend_stray()
             self._link.credit_connection(len(frame.payload))
             return ()
         stream.receive_window -= frame.length
@@ -165,6 +160,8 @@ class Receiver:
         if not frame.flags & frames.END_HEADERS:
             return ()
         headers = self._decoder.finish()
+        if not self._link.is_client:
+            self._budgets.header_bytes.spend(sum(len(name) + len(value) + 32 for name, value in headers))
         ended = bool(self._decoder.flags & frames.END_STREAM)
         stream = self._link.streams.get(frame.stream_id) or self._accept_stream(frame.stream_id)
         if stream is None:
@@ -196,6 +193,8 @@ class Receiver:
         if stream_id % 2 == 0:
             raise ConnectionViolation(ErrorCode.PROTOCOL_ERROR, "a client's stream with an even number")
         self._link.last_peer_stream_id = stream_id
+        self._budgets.strays.earn(STRAYS_PER_STREAM)
+        self._updates_due += STRAYS_PER_STREAM
         self._link.outbox.check_answers()  # a stream that is refused in words leaves nothing but its answer
         if self._link.is_refusing or len(self._link.streams) >= self._link.config.limits.concurrent_streams:
             raise StreamViolation(stream_id, ErrorCode.REFUSED_STREAM, "no more streams")
@@ -205,6 +204,7 @@ class Receiver:
         stream = self._link.streams.get(frame.stream_id)
         if stream is None:
             self._check_stray(frame.stream_id)
+            self._spend_stray()
             return ()
         self._spend_reset()
         stream.apply(Trigger.RECEIVE_RESET)
@@ -269,6 +269,10 @@ class Receiver:
 
     def _on_window_update(self, frame: Frame) -> Iterable[Event]:
         increment = frames.parse_word(frame.payload) & frames.MAX_WINDOW
+        if self._updates_due:
+            self._updates_due -= 1
+        elif not self._link.is_client:
+            self._budgets.window_updates.spend()
         if frame.stream_id == 0:
             self._link.outbox.window += increment
             if not increment or self._link.outbox.window > frames.MAX_WINDOW:
@@ -302,9 +306,27 @@ class Receiver:
         if not self._link.is_client:
             self._budgets.resets.spend()
 
+    def _spend_stray(self) -> None:
+        if not self._link.is_client:
+            self._budgets.strays.spend()
+
     def _receive_end(self, stream: Stream) -> None:
         stream.apply(Trigger.RECEIVE_END)
         self._link.forget_if_closed(stream)
+
+    # Of the class: a receiver that held its own methods would wait for the garbage collector.
+    _handlers: ClassVar[dict[int, Callable[["Receiver", Frame], Iterable[Event]]]] = {
+        frames.DATA: _on_data,
+        frames.HEADERS: _on_headers,
+        frames.PRIORITY: _on_idle_frame,
+        frames.RST_STREAM: _on_rst_stream,
+        frames.SETTINGS: _on_settings,
+        frames.PUSH_PROMISE: _on_push_promise,
+        frames.PING: _on_ping,
+        frames.GOAWAY: _on_goaway,
+        frames.WINDOW_UPDATE: _on_window_update,
+        frames.CONTINUATION: _on_continuation,
+    }
 
 
 def _flaw_of_increment(increment: int) -> ErrorCode:

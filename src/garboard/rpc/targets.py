@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from garboard.errors import InvalidValue
+from garboard.net.proxies import ProxyAddress
+from garboard.net.tls import new_client_context, new_server_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class TcpTarget:
     port: int
     tls: ssl.SSLContext | None = None
     server_name: str | None = None  # when the certificate names something other than `host`
+    proxy: ProxyAddress | None = None
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -45,20 +48,15 @@ def authority_of(target: Target) -> str:
 
 def client_tls(ca_file: Path | None, *, certificate: Path | None = None, key: Path | None = None) -> ssl.SSLContext:
     """TLS 1.2 or newer for a client that speaks h2 and, when given one, shows its certificate."""
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca_file)
-    return _finish_context(context, certificate, key)
+    return _finish_context(new_client_context(ca_file=ca_file), certificate, key)
 
 
 def server_tls(certificate: Path, key: Path, *, client_ca_file: Path | None = None) -> ssl.SSLContext:
     """The same for a server; with `client_ca_file` clients must show a certificate of that authority."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=client_ca_file)
-    if client_ca_file is not None:
-        context.verify_mode = ssl.CERT_REQUIRED
-    return _finish_context(context, certificate, key)
+    return _finish_context(new_server_context(client_ca_file), certificate, key)
 
 
 def _finish_context(context: ssl.SSLContext, certificate: Path | None, key: Path | None) -> ssl.SSLContext:
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["h2"])
     if certificate is not None:
         context.load_cert_chain(certificate, key)

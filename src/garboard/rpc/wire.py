@@ -69,11 +69,6 @@ def decode_varint(data: Buffer, at: int) -> tuple[int, int]:
     raise BadWire("a protobuf number is longer than ten bytes")
 
 
-def to_signed(value: int) -> int:
-    """The number a 64-bit two's complement stands for."""
-    return value - 2**64 if value >= 2**63 else value
-
-
 def from_signed(value: int) -> int:
     return value & 0xFFFF_FFFF_FFFF_FFFF
 

@@ -4,17 +4,16 @@ The data is generated from the Go types and programs of each release (`make sche
 `documents`, applying patches to `patches`.
 """
 
-from garboard.schema.catalog import KnownKind, Schema, load_schema
-from garboard.schema.components import Component, FeatureGate, Flag
+from garboard.schema.catalog import ComponentFlag, ComponentGate, ComponentOptions, KnownKind, Schema, load_schema
 from garboard.schema.round_trip import round_trip
 from garboard.schema.suggest import suggest
-from garboard.schema.types import Field, StructType
+from garboard.schema.types import FieldType, StructType
 
 __all__ = [
-    "Component",
-    "FeatureGate",
-    "Field",
-    "Flag",
+    "ComponentFlag",
+    "ComponentGate",
+    "ComponentOptions",
+    "FieldType",
     "KnownKind",
     "Schema",
     "StructType",

@@ -1,4 +1,4 @@
-"""The kinds of one Kubernetes minor, found by apiVersion and kind or by what a person types."""
+"""The kinds, component flags and feature gates of one Kubernetes minor; a kind is found by what a person types, too."""
 
 import re
 import zlib
@@ -6,16 +6,76 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Literal, cast
 
 import msgspec
 
 from garboard.errors import InvalidValue
 from garboard.model import KubernetesVersion, Minor, reference_version
-from garboard.schema.components import Component, ComponentData, FeatureGate, Flag
 from garboard.schema.suggest import suggest
 from garboard.schema.types import StructType, TypeTable
 
+Stage = Literal["alpha", "beta", "ga", "deprecated"]
+
 _DATA = Path(__file__).parent / "data"  # importlib.resources would cost more to import than the data to read
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentFlag:
+    """A flag without its dashes. The Kubernetes components, not etcd, also take underscores for dashes."""
+
+    name: str
+    type: str  # pflag's word: bool, string, stringSlice, int32, duration, ip, mapStringBool, …; etcd: also "ignored"
+    is_deprecated: bool = False
+    is_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentGate:
+    """A feature gate with its stage and default; a component does not start if a locked one is set to another value."""
+
+    name: str
+    stage: Stage
+    default: bool
+    is_locked: bool = False
+
+
+class ComponentData(msgspec.Struct, frozen=True):
+    """One component in the shipped file `flags.json.z`; every flag and gate is a line of words."""
+
+    flags: dict[str, str]
+    feature_gates: dict[str, str]
+    choices: dict[str, list[str]] | None
+
+
+class ComponentOptions:
+    """What one program of a release accepts on its command line."""
+
+    def __init__(self, data: ComponentData) -> None:
+        self._data = data
+
+    @cached_property
+    def flags(self) -> Mapping[str, ComponentFlag]:
+        return {name: _flag(name, notation) for name, notation in self._data.flags.items()}
+
+    @cached_property
+    def feature_gates(self) -> Mapping[str, ComponentGate]:
+        return {name: _gate(name, notation) for name, notation in self._data.feature_gates.items()}
+
+    @cached_property
+    def choices(self) -> Mapping[str, frozenset[str]]:
+        """Return, for a few flags, the words they accept: admission plugins and controllers."""
+        return {flag: frozenset(words) for flag, words in (self._data.choices or {}).items()}
+
+
+def _flag(name: str, notation: str) -> ComponentFlag:
+    type_, *words = notation.split(" ")
+    return ComponentFlag(name, type_, is_deprecated="deprecated" in words, is_hidden="hidden" in words)
+
+
+def _gate(name: str, notation: str) -> ComponentGate:
+    stage, default, *words = notation.split(" ")
+    return ComponentGate(name, cast(Stage, stage), default=default == "on", is_locked="locked" in words)
 
 
 class _TypeData(msgspec.Struct):
@@ -76,22 +136,14 @@ class Schema:
                 return found
         raise self._unknown_kind(text, api_version, name)
 
-    def component(self, name: str) -> Component | None:
+    def component(self, name: str) -> ComponentOptions | None:
         """Return what `kube-apiserver`, `kubelet`, `etcd` and the others accept in this minor."""
         return self._components.get(name)
 
-    def flags(self, component: str) -> Mapping[str, Flag] | None:
-        found = self.component(component)
-        return None if found is None else found.flags
-
-    def feature_gates(self, component: str) -> Mapping[str, FeatureGate] | None:
-        found = self.component(component)
-        return None if found is None else found.feature_gates
-
     @cached_property
-    def _components(self) -> Mapping[str, Component]:
+    def _components(self) -> Mapping[str, ComponentOptions]:
         data = msgspec.json.decode(read_data(self.version.as_minor, "flags.json.z"), type=dict[str, ComponentData])
-        return {name: Component(each) for name, each in data.items()}
+        return {name: ComponentOptions(each) for name, each in data.items()}
 
     def _unknown_kind(self, text: str, api_version: str, name: str) -> InvalidValue:
         kinds = self.kinds()

@@ -99,7 +99,7 @@ def _fast_amount(parsed: _Parsed) -> _Amount | None:
 
 
 def _is_kept(parsed: _Parsed, amount: _Amount) -> bool:
-    """Tell whether the reference takes the text for canonical and hands it back as it stands."""
+    """Return whether the reference takes the text for canonical and returns it unchanged."""
     digits = parsed.whole + parsed.fraction
     if parsed.notation == "binary":
         return int(digits) & 7 != 0
@@ -122,7 +122,7 @@ def _write_slow(parsed: _Parsed) -> str:
 
 
 def _round_up(amount: _Amount) -> _Amount:
-    """Round a positive amount up to whole nano units: whoever asks for some gets some."""
+    """Round a positive amount up to whole nano units, so that none is rounded to zero."""
     excess = _SMALLEST_POWER - amount.power
     if amount.number == 0 or excess <= 0:
         return amount

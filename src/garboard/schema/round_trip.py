@@ -9,7 +9,7 @@ from functools import cache
 from garboard.documents import Json
 from garboard.errors import BadDocument
 from garboard.schema.scalars import READERS, REFUSES_NULL, ZEROS, Mismatch, expected
-from garboard.schema.types import Field, StructType
+from garboard.schema.types import FieldType, StructType
 
 
 def round_trip(document: Json, type_: StructType) -> None:
@@ -53,7 +53,7 @@ def _rewrite_struct(members: dict[str, Json], type_: StructType) -> None:
             members[name] = _zero(field)
 
 
-def _rewrite(value: Json, field: Field) -> Json:
+def _rewrite(value: Json, field: FieldType) -> Json:
     """Return what Go writes for `value`; a map or list is rewritten in place."""
     if value is None:
         if field.scalar in REFUSES_NULL and not field.pointer:
@@ -70,10 +70,12 @@ def _rewrite(value: Json, field: Field) -> Json:
             _rewrite_list(value, field)
         case "map":
             _rewrite_map(value, field)
+        case "any":
+            pass  # written as it was read
     return value
 
 
-def _rewrite_list(items: Json, field: Field) -> None:
+def _rewrite_list(items: Json, field: FieldType) -> None:
     if not isinstance(items, list) or field.of is None:
         raise expected("a list", items)
     for index, item in enumerate(items):
@@ -84,7 +86,7 @@ def _rewrite_list(items: Json, field: Field) -> None:
             raise
 
 
-def _rewrite_map(entries: Json, field: Field) -> None:
+def _rewrite_map(entries: Json, field: FieldType) -> None:
     if not isinstance(entries, dict) or field.of is None:
         raise expected("a map", entries)
     for key, value in entries.items():
@@ -95,8 +97,8 @@ def _rewrite_map(entries: Json, field: Field) -> None:
             raise
 
 
-def _zero(field: Field) -> Json:
-    """Return what Go writes for a field that nobody set."""
+def _zero(field: FieldType) -> Json:
+    """Return what Go writes for a field that is not set."""
     if field.pointer:
         return None
     match field.kind:
@@ -108,8 +110,8 @@ def _zero(field: Field) -> Json:
             return None
 
 
-def _is_omitted(value: Json, written: Json, field: Field) -> bool:
-    """Tell whether Go leaves the field out: `omitempty` never counts for a struct, nor for a pointer that is set."""
+def _is_omitted(value: Json, written: Json, field: FieldType) -> bool:
+    """Return whether Go leaves the field out: `omitempty` never counts for a struct, nor for a pointer that is set."""
     if field.pointer or (field.kind == "any" and field.type is None):
         return field.omit_empty and value is None  # a pointer to the zero time is set, though written as null
     if field.type is not None:
@@ -118,6 +120,6 @@ def _is_omitted(value: Json, written: Json, field: Field) -> bool:
 
 
 @cache
-def _always_written(type_: StructType) -> tuple[tuple[str, Field], ...]:
+def _always_written(type_: StructType) -> tuple[tuple[str, FieldType], ...]:
     """Return the fields that appear even when they were never set."""
     return tuple((name, field) for name, field in type_.fields.items() if not _is_omitted(None, _zero(field), field))

@@ -21,13 +21,13 @@ _FIELDS = msgspec.json.Decoder(dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class FieldType:
     """One field of a type, or the element of a list or map (then without a strategy of its own)."""
 
     kind: Kind
     scalar: str = ""  # string, bool, int32, …, bytes, or the word of a type that writes itself: quantity, time, …
     type: "StructType | None" = None  # the Go struct, also of a type that writes itself
-    of: "Field | None" = None  # what a list or map holds
+    of: "FieldType | None" = None  # what a list or map holds
     pointer: bool = False
     strategy: Strategy = ""
     retain_keys: bool = False
@@ -35,16 +35,11 @@ class Field:
     omit_empty: bool = False
     omit_zero: bool = False
 
-    @property
-    def merge_kind(self) -> Kind:
-        """What a strategic merge takes the field for: quantities, times and their like count as structs there."""
-        return "struct" if self.type is not None else self.kind
-
 
 class StructType:
     """A Go struct with inlined structs folded in; its fields are read when they are first asked for."""
 
-    def __init__(self, name: str, self_written: str, read_fields: "Callable[[], dict[str, Field]]") -> None:
+    def __init__(self, name: str, self_written: str, read_fields: "Callable[[], dict[str, FieldType]]") -> None:
         self.name = name
         self.self_written = self_written  # how it appears in a document ("quantity", "raw"); "" for a plain struct
         self._read_fields = read_fields
@@ -53,14 +48,14 @@ class StructType:
         return f"StructType({self.name})"
 
     @cached_property
-    def fields(self) -> Mapping[str, Field]:
+    def fields(self) -> Mapping[str, FieldType]:
         return self._read_fields()
 
     @cached_property
-    def _folded(self) -> Mapping[str, Field]:
+    def _folded(self) -> Mapping[str, FieldType]:
         return {_fold(name): field for name, field in self.fields.items()}
 
-    def field(self, name: str) -> Field | None:
+    def field(self, name: str) -> FieldType | None:
         """Return the field as a strategic merge finds it: by its exact name, else without regard to case."""
         return self.fields.get(name) or self._folded.get(_fold(name))
 
@@ -72,7 +67,7 @@ class TypeTable:
         self._raw = types
         self._self_written = self_written
         self._types: dict[str, StructType] = {}
-        self._fields: dict[str, Field] = {}  # by notation: most fields look like some other field
+        self._fields: dict[str, FieldType] = {}  # by notation: most fields look like some other field
 
     def __getitem__(self, name: str) -> StructType:
         found = self._types.get(name)
@@ -82,21 +77,21 @@ class TypeTable:
             self._types[name] = found
         return found
 
-    def _read(self, raw: msgspec.Raw) -> dict[str, Field]:
+    def _read(self, raw: msgspec.Raw) -> dict[str, FieldType]:
         return {name: self._field(notation) for name, notation in _FIELDS.decode(raw).items()}
 
-    def _field(self, notation: str) -> Field:
+    def _field(self, notation: str) -> FieldType:
         found = self._fields.get(notation)
         if found is None:
             found = self._fields[notation] = self._parse(notation)
         return found
 
-    def _parse(self, notation: str) -> Field:
+    def _parse(self, notation: str) -> FieldType:
         shape, *words = notation.split(" ")
         pointer = shape.startswith("*")
         shape = shape.removeprefix("*")
         kind, scalar, type_, of = self._shape(shape)
-        return Field(
+        return FieldType(
             kind=kind,
             scalar=scalar,
             type=type_,
@@ -109,7 +104,7 @@ class TypeTable:
             omit_zero="omitzero" in words,
         )
 
-    def _shape(self, shape: str) -> "tuple[Kind, str, StructType | None, Field | None]":
+    def _shape(self, shape: str) -> "tuple[Kind, str, StructType | None, FieldType | None]":
         if shape.startswith("[]"):
             return "list", "", None, self._field(shape[2:])
         if shape.startswith("{}"):

@@ -1,5 +1,6 @@
-"""Konnectivity: a proxy server and an agent that carry connections to networks which can only be left, not entered.
+"""Konnectivity: a proxy server and an agent that carry connections into networks whose hosts can only dial out.
 
-`packets` is the wire, `server` and `agent` are the two ends: in each, a protocol without I/O decides and the modules
-around it own the sockets. HTTP/2 and gRPC are left to `garboard.rpc`, certificates to whoever starts the ends.
+`frontend` is the end that asks for a connection, `dialer` the end that opens it, `wire` what they send each other; each
+end decides in a protocol without I/O. The programs `server` and `agent` hold both ends, since connections are asked for
+on either side. HTTP/2 and gRPC are left to `garboard.rpc`, files and the API server's client to the command line.
 """

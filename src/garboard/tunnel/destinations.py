@@ -6,11 +6,12 @@ Both sides are brought to one spelling and then compared; nothing is ever resolv
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Self
 
 from garboard.errors import InvalidValue
 
+_MAPPED = IPv6Network("::ffff:0:0/96")
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _SHAPE = "write host:port, an IPv6 address in brackets"
 
@@ -46,7 +47,13 @@ class AllowedNetwork:
         if destination.port != self.port or not destination.is_address:
             return False
         address = ip_address(destination.host)
+        if isinstance(address, IPv6Address) and address.ipv4_mapped and not self._is_of_mapped:
+            return False  # it leads to an IPv4 address, which a network of IPv6 addresses does not mean
         return address.version == self.network.version and address in self.network
+
+    @property
+    def _is_of_mapped(self) -> bool:
+        return isinstance(self.network, IPv6Network) and self.network.subnet_of(_MAPPED)
 
     def __str__(self) -> str:
         return f"[{self.network}]:{self.port}" if self.network.version == 6 else f"{self.network}:{self.port}"
@@ -93,7 +100,7 @@ class AllowList:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class NodeTarget:
     """A port on the node that stands for a destination."""
 
     local_port: int
@@ -137,6 +144,8 @@ def _canonical(host: str, text: str) -> str:
     if _is_address(host) and "%" not in host:
         return str(ip_address(host))
     name = host.lower().removesuffix(".")
+    if _is_address(name):  # with a dot at its end: a name to a resolver, and an address to whoever compares it
+        raise InvalidValue(f"{text!r} is neither an address nor a name", hint=_SHAPE)
     if len(name) > 253 or not name.isascii() or _NAME.fullmatch(name) is None:
         raise InvalidValue(f"{text!r} names no host", hint=_SHAPE)
     return name

@@ -1,4 +1,4 @@
-"""What an agent says about where it leads: the `agentIdentifiers` of its Connect call, a URL query string."""
+"""The names that an agent can be chosen by: the `agentIdentifiers` of its Connect call, a URL query string."""
 
 from dataclasses import dataclass
 from typing import Final, Self

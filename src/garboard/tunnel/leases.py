@@ -1,10 +1,12 @@
-"""The leases by which proxy servers tell agents how many of them there are: names, times, and what to do with each."""
+"""The leases by which agents count the proxy servers: names, times, which are valid and which have expired."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 DURATION_S: Final = 30
-RENEW_EVERY_S: Final = 15.0
+# Often enough for a lease to outlive a renewal that failed; the next one comes sooner after such.
+RENEW_EVERY_S: Final = 10.0
+RENEW_AGAIN_S: Final = 2.0
 RENEW_JITTER: Final = 0.04
 COUNT_EVERY_S: Final = 10.0
 DEFAULT_NAMESPACE: Final = "kube-system"
@@ -27,7 +29,7 @@ class ServerLease:
         return since is not None and since + self.duration_s > now
 
 
-class LeaseBook(Protocol):
+class LeaseStore(Protocol):
     """The leases of one namespace and selector; blocks, and raises a `GarboardError` when there is no answer."""
 
     def all(self) -> tuple[ServerLease, ...]: ...
@@ -52,5 +54,5 @@ def valid_count(leases: tuple[ServerLease, ...], now: float) -> int:
 
 
 def expired(leases: tuple[ServerLease, ...], now: float) -> tuple[ServerLease, ...]:
-    """Those whose servers are gone."""
+    """The leases whose servers are gone."""
     return tuple(lease for lease in leases if not lease.is_valid(now))

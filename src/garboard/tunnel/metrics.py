@@ -1,14 +1,21 @@
 """Metrics in the text format of Prometheus: counters, gauges that are asked when they are shown, histograms."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
-from garboard.model.json_value import Json
+from garboard.rpc import Status, StatusCode
+from garboard.values import Json
 
 DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 AGENT_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
 LATENCY_BUCKETS: Final = (1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5)
+# As Go writes them, which is how dashboards ask for them.
+_GO_NAMES: Final = {
+    **{code: code.name.title().replace("_", "") for code in StatusCode},
+    StatusCode.CANCELLED: "Canceled",
+    StatusCode.OK: "OK",
+}
 
 
 class Metric(Protocol):
@@ -106,7 +113,7 @@ class Histogram:
 
 
 class Waits:
-    """A histogram of waits, most of which are none: those are only counted, by whoever knows how many there were."""
+    """A histogram of waits, most of which are none: those are only counted, from a total that the owner keeps."""
 
     def __init__(self, buckets: tuple[float, ...], total: Callable[[], int]) -> None:
         self._waited = Histogram(buckets)
@@ -155,6 +162,26 @@ class Metrics:
             name: [f"# HELP {name} {summary}", *family.lines(name)]
             for name, (summary, family) in ((self._prefix + short, each) for short, each in self._families.items())
         }
+
+
+class StreamErrors:
+    """Streams that ended with an error, under the stock programs' name and labels: segment, code and packet type.
+
+    The packet type is known of packets that were not sent, and "Unknown" for those that did not come.
+    """
+
+    def __init__(self) -> None:
+        self.counter = Counter("segment", "code", "packet_type")
+
+    def ended(self, segment: str, status: Status) -> None:
+        if not status.is_ok:
+            self.counter.of(segment, _GO_NAMES[status.code], "Unknown").value += 1
+
+    def not_sent(self, segment: str, status: Status, packet_types: Iterable[str]) -> None:
+        """Packets that still waited when their stream ended."""
+        if not status.is_ok:
+            for packet_type in packet_types:
+                self.counter.of(segment, _GO_NAMES[status.code], packet_type).value += 1
 
 
 def text_by_tenant(parts: Mapping[str, Metrics]) -> str:

@@ -26,6 +26,8 @@ def _server_lines(document: Any) -> Iterable[str]:
     file = document.get("tenantsFile")
     if file and file["problem"]:
         yield f"{file['path']} is not in use as it is now: {file['problem']}"
+    if document.get("workers"):
+        yield from _table([("WORKER", "PID", "STATE", "AGENTS", "RESTARTS"), *_worker_rows(document["workers"])])
     for tenant in document["tenants"]:
         yield ""
         named = f"tenant {tenant['name']} ({', '.join(tenant['serverNames'])})" if tenant["name"] else "cluster"
@@ -37,6 +39,11 @@ def _server_lines(document: Any) -> Iterable[str]:
         yield f"agents are known by: {tenant['authentication']}; nodes may reach: {tenant['allowedDestinations']}"
         yield f"denied: {_counts(tenant['denials'])}; failed dials: {_counts({'': tenant['dialFailures']})}"
         yield from _table([("AGENT", "FROM", "IDENTIFIERS", "CONNECTIONS", "QUEUED", "STATE"), *_agent_rows(tenant)])
+
+
+def _worker_rows(workers: Any) -> Iterable[tuple[str, ...]]:
+    for each in workers:
+        yield (each["id"], str(each["pid"] or "-"), each["state"], str(each["agents"]), str(each["restarts"]))
 
 
 def _agent_rows(tenant: Any) -> Iterable[tuple[str, ...]]:
@@ -56,7 +63,7 @@ def _agent_lines(document: Any) -> Iterable[str]:
     yield f"connections: {counts['toNodes']} to endpoints, {counts['fromNodes']} of this node"
     rows = [("SERVER", "CONNECTIONS", "QUEUED", "STATE")]
     for server in document["servers"]:
-        state = "ok" if server["isOurs"] else "stock"
+        state = "draining" if server["isDraining"] else "ok" if server["isOurs"] else "stock"
         state += f"; refused: {', '.join(server['refusedTargets'])}" if server["refusedTargets"] else ""
         rows.append((server["id"], str(server["connections"]), f"{server['queuedBytes']} B", state))
     yield from _table(rows)

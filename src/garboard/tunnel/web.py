@@ -6,13 +6,20 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 from garboard.errors import NotReady
-from garboard.model.json_value import Json
+from garboard.lazy import lazy_module
+from garboard.values import Json
+
+if TYPE_CHECKING:
+    from garboard import documents
+else:  # most programs run for months and are never asked for JSON
+    documents = lazy_module("garboard.documents")
 
 REQUEST_TIMEOUT_S: Final = 60.0
+MAX_REQUESTS: Final = 50  # at once; the oldest makes room, so that silent clients do not keep a probe out
 MAX_REQUEST_BYTES: Final = 64 * 1024
 
 
@@ -25,9 +32,7 @@ class Page:
 
 
 def json_page(content: Json) -> Page:
-    from garboard.documents import write_json  # for those who ask: an end that nobody asks needs no documents
-
-    return Page(HTTPStatus.OK, write_json(content), kind="application/json")
+    return Page(HTTPStatus.OK, documents.write_json(content), kind="application/json")
 
 
 PageMaker = Callable[[bool], Page]  # the flag: whether the query says `verbose`
@@ -41,15 +46,23 @@ async def serve_pages(
 ) -> AsyncIterator[int]:
     """Serve while the context is open; the port is yielded, since 0 takes any free one.
 
-    Pages are there at once; questions take their time.
+    A page is made at once, the answer to a question may take a while.
     """
 
+    waiting: dict[asyncio.StreamWriter, None] = {}  # for their answers, the oldest first
+
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(waiting) >= MAX_REQUESTS:
+            oldest = next(iter(waiting))
+            del waiting[oldest]
+            oldest.transport.abort()
+        waiting[writer] = None
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
                 writer.write(await _response(head, pages, questions or {}))
                 await writer.drain()
+        waiting.pop(writer, None)
         writer.close()
 
     try:

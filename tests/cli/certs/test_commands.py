@@ -1,23 +1,36 @@
 """The commands on a real folder; what they decide is tested in tests/pki, that it is kubeadm's in tests/parity."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_csr
 
 from garboard.cli.certs.options import now
 from garboard.cli.main import run
 from garboard.documents import read_yaml
+from garboard.engine import IssueRequest
+from garboard.errors import GarboardError
 from garboard.host import HostFolder
+from garboard.node.interpreters.certificates import PkiIssuer
 from garboard.pki import KUBECONFIGS, KeyAlgorithm
 from garboard.pki.chain import chain_problem, read_certificates
 from garboard.pki.credentials import kubeconfig_file
 from garboard.pki.files import write_files
-from garboard.pki.keys import algorithm_of
+from garboard.pki.keys import PooledKeys, algorithm_of
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.pki.store import observe_pairs
-from tests.pki.fixtures import INPUTS, KEYS, issue_tree, tree_files
+from tests.support.pki.fixtures import INPUTS, KEYS, issue_tree, tree_files
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root keeps journals")
 
 
 @pytest.fixture
@@ -81,8 +94,91 @@ def test_nothing_is_written_when_one_of_all_cannot_be_renewed(node: Path, capsys
     assert snapshot(node) == before
 
 
+def test_dry_run_prints_the_plan_and_changes_nothing(
+    node: Path, state_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (node / "scheduler.conf").unlink()
+    before = snapshot(node)
+    assert run(["certs", "renew", "all", "--dry-run", *folders(node)]) == 0
+    out = capsys.readouterr().out
+    assert "[certs/renew] issue certificate apiserver" in out
+    assert f"{node}/pki/apiserver.key (0600): <key of apiserver>" in out
+    assert "MISSING! certificate embedded in the kubeconfig file for the scheduler manager" in out
+    assert snapshot(node) == before
+    assert not list(state_dir.iterdir())
+
+
+class Broken(GarboardError):
+    """The disk is full, or the power is gone."""
+
+
+def break_after(monkeypatch: pytest.MonkeyPatch, count: int, error: BaseException) -> None:
+    """Let issuing fail once it has been done `count` times."""
+    issue, done = PkiIssuer.issue, list[IssueRequest]()
+
+    def fail(issuer: PkiIssuer, request: IssueRequest) -> Mapping[str, bytes]:
+        if len(done) == count:
+            raise error
+        done.append(request)
+        return issue(issuer, request)
+
+    monkeypatch.setattr(PkiIssuer, "issue", fail)
+
+
+@needs_root
+def test_renewal_that_fails_half_way_is_taken_back(
+    node: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = snapshot(node)
+    break_after(monkeypatch, 5, Broken("no more"))
+    assert run(["certs", "renew", "all", *folders(node)]) == 1
+    captured = capsys.readouterr()
+    assert "what the run had done was undone" in captured.err
+    assert captured.out == ""
+    assert snapshot(node) == before
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["resume", "undo"])
+def test_renewal_that_was_killed_is_resumed_or_undone_from_anywhere(
+    node: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    before = snapshot(node)
+    monkeypatch.chdir(node)
+    with monkeypatch.context() as killing:
+        break_after(killing, 5, SystemExit("killed"))
+        with pytest.raises(SystemExit):
+            run(["certs", "renew", "all", "--cert-dir", "pki", "--kubeconfig-dir", "."])
+    half = snapshot(node)
+    assert half != before
+    assert run(["certs", "renew", "apiserver", *folders(node)]) == 4
+    assert "(certs renew) is open: 5 of 11 steps are done" in capsys.readouterr().err
+    monkeypatch.chdir("/")
+    assert run([way]) == 0
+    after = snapshot(node)
+    if way == "undo":
+        assert after == before
+    else:
+        renewed = {name for name in after if after[name] != before[name]}
+        assert len(renewed) == 7 * 2 + 4
+        assert {name: half[name] for name in renewed if half[name] != before[name]}.items() <= after.items()
+    assert run(["certs", "renew", "apiserver", *folders(node)]) == 0
+
+
+def test_renewal_needs_no_root_and_keeps_no_journal_without(
+    node: Path, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = snapshot(node)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "none"))
+    assert run(["certs", "renew", "apiserver", *folders(node)]) == 0
+    assert capsys.readouterr().out == "certificate for serving the Kubernetes API renewed\n"
+    assert snapshot(node) != before
+    assert not list(state_dir.iterdir())
+
+
 def test_unknown_name_is_refused(node: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["certs", "renew", "ca", *folders(node)]) == 3
+    assert run(["certs", "renew", "ca", *folders(node)]) == 2
     assert "'ca' cannot be renewed" in capsys.readouterr().err
 
 
@@ -103,6 +199,44 @@ def test_requests_are_made_once(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert run(command) == 1
     assert capsys.readouterr().err.startswith("error[exists]: file already exists: ")
     assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["pki/apiserver.key", "pki/etcd/peer.csr", "scheduler.conf"])
+def test_what_another_program_makes_while_keys_are_made_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    leave = PooledKeys.__exit__
+
+    def late(self: PooledKeys, *error: Any) -> None:
+        leave(self, *error)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("of another program")
+
+    monkeypatch.setattr(PooledKeys, "__exit__", late)
+    assert run(["certs", "generate-csr", *write_config(tmp_path), *folders(tmp_path)]) == 1
+    assert f"error[exists]: file already exists: {tmp_path}/{name}" in capsys.readouterr().err
+    assert (tmp_path / name).read_text() == "of another program"
+    made = [each.removesuffix(".key").removesuffix(".csr") for each in snapshot(tmp_path) if each.startswith("pki/")]
+    assert all(made.count(each) == 2 for each in made if name != f"{each}.key" and name != f"{each}.csr")
+
+
+@pytest.mark.parametrize("command", ["certs generate-csr", "tunnel certs"])
+def test_of_several_at_once_one_makes_the_keys(tmp_path: Path, command: str) -> None:
+    target = tmp_path / "made"
+    requests = [*write_config(tmp_path), *folders(target)]
+    options = requests if command == "certs generate-csr" else ["-o", str(target), "--server-name", "a.test"]
+    program = [str(Path(sys.executable).parent / "garboard"), *command.split(), *options]
+    for _ in range(2):
+        started = [subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(3)]
+        statuses = [each.wait(timeout=120) for each in started]
+        if command == "certs generate-csr":
+            assert statuses.count(0) == 1
+        for key in target.rglob("*.key"):
+            other = key.with_suffix(".csr" if command == "certs generate-csr" else ".crt")
+            read = load_pem_x509_csr if other.suffix == ".csr" else load_pem_x509_certificate
+            private = load_pem_private_key(key.read_bytes(), None)
+            assert read(other.read_bytes()).public_key() == private.public_key()
+        shutil.rmtree(target)
 
 
 def test_folders_of_requests_are_told_as_they_were_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from garboard.cli.main import run
-from tests.config.configurations import CLUSTER, V1BETA3
+from tests.support.config.configurations import CLUSTER, V1BETA3
 
 
 @pytest.fixture
@@ -29,9 +30,24 @@ def test_problems_go_to_stderr_with_status_3(config: Path, capsys: pytest.Captur
     )
 
 
-def test_an_empty_file_is_ok_as_in_kubeadm(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config.write_text("")
-    assert run(["config", "validate", "--config", str(config)]) == 0
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n# nothing yet\n---\n"])
+def test_without_a_document_there_is_nothing_to_validate(
+    text: str, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(text)
+    assert run(["config", "validate", "--config", str(config)]) == 3
+    assert "nothing to validate" in capsys.readouterr().err
+    assert run(["config", "migrate", "--old-config", str(config)]) == 3
+    assert "nothing to migrate" in capsys.readouterr().err
+
+
+def test_migrating_names_what_it_leaves_out(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kubelet = "---\n# ours\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 50\n"
+    config.write_text(CLUSTER.replace("VERSION", "v1.36.4") + kubelet)
+    assert run(["config", "migrate", "--old-config", str(config)]) == 0
+    err = capsys.readouterr().err
+    assert "KubeletConfiguration (line 5) is left out" in err
+    assert "comments are left out (line 5)" in err
 
 
 def test_migrating_writes_a_file_that_validates(config: Path, tmp_path: Path) -> None:
@@ -54,7 +70,7 @@ def test_without_a_file_the_newest_minor_is_meant_and_no_network_asked(capsys: p
 
 
 def test_another_minor_is_refused_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["config", "print", "init-defaults", "--kubernetes-version", "v1.35.0"]) == 3
+    assert run(["config", "print", "init-defaults", "--kubernetes-version", "v1.35.0"]) == 2
     assert "the supported minors are 1.36, 1.37" in capsys.readouterr().err
 
 
@@ -79,3 +95,12 @@ def test_bad_usage_gives_status_2(arguments: list[str], capsys: pytest.CaptureFi
 def test_a_missing_file_is_an_error_with_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config", "validate", "--config", "/no/such/file"]) != 0
     assert "/no/such/file" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(20)
+def test_named_pipe_in_place_of_a_configuration_is_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert run(["config", "validate", "--config", str(tmp_path / "pipe")]) == 3
+    assert "pipe is a named pipe, not a regular file" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from garboard.cli.main import run
-from tests.config.configurations import V1BETA3
+from tests.support.config.configurations import V1BETA3
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 

@@ -109,3 +109,32 @@ def test_without_a_field_everything_that_somebody_decided_is_told(
 def test_unknown_target_is_refused_with_the_list(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config", "explain", "kube-proxy", "--config", "kubeadm.yaml"]) == 2
     assert "kubeproxydaemonset" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        pytest.param([], "set by patches/node/cp1/kubeletconfiguration.yaml:1:1", id="the node of the file"),
+        pytest.param(["--node", "w1", "--role", "worker"], "set by patches/role/worker/kubeletconfiguration.yaml:1:1",
+                     id="a worker"),
+    ],
+)  # fmt: skip
+def test_layers_are_those_of_the_node_that_is_asked_for(
+    options: list[str], line: str, machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (
+        ("garboard.yaml", ""),
+        ("node/cp1/kubeletconfiguration.yaml", "maxPods: 61\n"),
+        ("role/worker/kubeletconfiguration.yaml", "maxPods: 62\n"),
+    ):
+        path = machine / "patches" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    words = ["config", "explain", "kubeletconfiguration", "maxPods", "--config", "kubeadm.yaml"]
+    assert run([*words, "--patches", "patches", *options]) == 0
+    assert line in capsys.readouterr().out.splitlines()[1]
+
+
+def test_misspelt_field_is_refused_with_a_suggestion(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "explain", "kubeletconfiguration", "maxPds", "--config", "kubeadm.yaml"]) == 3
+    assert "did you mean 'maxPods'?" in capsys.readouterr().err

@@ -40,6 +40,26 @@ def test_original_without_a_document_is_refused(
     assert "holds no document" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("patch", ["", "  \n"])
+def test_merge_patch_without_content_is_refused_as_by_kubectl(
+    patch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Folder(tmp_path, POD).apply(patch, "--type", "merge") == 3
+    assert "a merge patch must be a mapping" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("type_", ["strategic", "json"])
+def test_comment_only_patch_is_the_same_for_lint_and_diff(
+    type_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "original.yaml").write_text(POD)
+    (tmp_path / f"kube-scheduler+{type_}.yaml").write_text("# spec: {priority: 7}\n")
+    original, patch = str(tmp_path / "original.yaml"), str(tmp_path / f"kube-scheduler+{type_}.yaml")
+    assert run(["patch", "lint", patch, "-f", original]) == 0
+    assert run(["patch", "diff", "-f", original, "--type", type_, "--patch-file", patch]) == 0
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize("named", [[], ["--kind", "CustomResourceDefinition"]])
 def test_custom_resource_definition_has_no_type_to_kubectl(
     named: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -140,3 +160,82 @@ def test_patch_is_read_from_stdin(
 def test_stdin_is_not_read_for_two_purposes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["patch", "apply", "-f", "-", "--patch-file", "-"]) == 2
     assert capsys.readouterr().err.startswith("error[usage]: stdin")
+
+
+def test_patch_on_the_line_is_applied_as_by_kubectl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Folder(tmp_path, POD)
+    assert folder.apply_with("-p", "spec: {priority: 7}") == 0
+    assert "priority: 7" in capsys.readouterr().out
+    assert folder.apply_with("-p", '[{"op": "remove", "path": "/spec/nope"}]', "--type", "json") == 3
+    assert "error[path-missing]: -p:1:" in capsys.readouterr().err
+    assert folder.apply_with("-p", "  ") == 2
+    assert folder.apply_with("-p", "a: 1", "--patch-file", "x") == 2
+
+
+SET = """\
+apiVersion: garboard.dev/v1alpha1
+kind: PatchSet
+patches:
+- target: {kind: Pod}
+  type: strategic
+  patch: |
+    spec: {hostNetwork: false}
+"""
+
+
+@pytest.fixture
+def api_server() -> str:
+    return str(Path(__file__).parents[3] / "examples/patches/manifests/kube-apiserver.yaml")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["-p", "spec: {hostNetwork: false}"], id="-p"),
+        pytest.param(["-p", "spec: {hostNetwork: false}", "--target", "kube-apiserver"], id="-p with its target"),
+        pytest.param(["--patch-file", "patch.yaml"], id="--patch-file"),
+        pytest.param(["--patch-set", "set.yaml"], id="--patch-set"),
+    ],
+)
+@pytest.mark.parametrize("command", ["apply", "diff"])
+def test_result_is_judged_however_the_patch_is_given(
+    command: str,
+    words: list[str],
+    api_server: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("patch.yaml").write_text("spec: {hostNetwork: false}\n")
+    Path("set.yaml").write_text(SET)
+    assert run(["patch", command, "-f", api_server, *words]) == 3
+    assert capsys.readouterr().err.startswith("error[host-network-off]: ")
+    assert run(["patch", command, "-f", api_server, *words, "--accept", "host-network-off"]) == 0
+    assert "note[host-network-off]: " in capsys.readouterr().err
+    assert run(["patch", command, "-f", api_server, *words, "--compat"]) == 0
+
+
+def test_result_is_judged_in_lint_of_a_patch_set(
+    api_server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "set.yaml").write_text(SET)
+    assert run(["patch", "lint", "--patch-set", str(tmp_path / "set.yaml"), "-f", api_server]) == 3
+    assert "error[host-network-off]" in capsys.readouterr().out
+
+
+def test_code_that_cannot_be_accepted_is_refused(api_server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["patch", "apply", "-f", api_server, "-p", "spec: {priority: 7}", "--accept", "missing-volume"]
+    assert run(words) == 2
+    assert "missing-volume cannot be accepted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", [(), ("--compat",)], ids=["strict", "compat"])
+def test_merge_patch_file_without_content_is_refused(
+    mode: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pod.yaml").write_text(POD)
+    (tmp_path / "patch.yaml").write_text("\n")
+    words = ["--type", "merge", "-f", str(tmp_path / "pod.yaml"), "--patch-file", str(tmp_path / "patch.yaml")]
+    assert run(["patch", "apply", *mode, *words]) == 3
+    assert capsys.readouterr().out == ""

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from garboard.cli.main import run
-from tests.cli.patch.commands import PATCH_SET, POD, READERS, Workplace
+from tests.support.cli.patch.commands import PATCH_SET, POD, READERS, Workplace
 
 DEEP = 10_000
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from garboard.cli.main import run
-from tests.equality import same_value
+from tests.support.equality import same_value
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "patches"
 AT_136 = ["--kubernetes-version", "v1.36.4"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from garboard.cli.main import run
-from tests.cli.patch.commands import PATCH_SET, Workplace
+from tests.support.cli.patch.commands import PATCH_SET, Workplace
 
 TARGET = ["--target", "kube-apiserver"]
 DIFF = ["patch", "diff", "-f", "original.yaml"]

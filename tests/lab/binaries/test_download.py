@@ -13,7 +13,7 @@ import pytest
 
 from garboard.errors import GarboardError
 from garboard.host import Machine
-from garboard.lab.binaries import Binaries, Source
+from garboard.lab.binaries import Binaries, BinarySource
 from garboard.lab.binaries.download import BadChecksum, published_checksum
 from garboard.lab.binaries.pins import Pins
 
@@ -83,7 +83,7 @@ def binaries(server: Server, tmp_path: Path) -> Binaries:
     return store(server.address, tmp_path)
 
 
-def store(address: str, cache: Path, source: Source = Source.DOWNLOAD) -> Binaries:
+def store(address: str, cache: Path, source: BinarySource = BinarySource.DOWNLOAD) -> Binaries:
     pins = Pins.parse(PINS.format(server=address).encode())
     return Binaries(Machine(), cache=cache / "cache", source=source, pins=pins)
 
@@ -111,7 +111,7 @@ def test_a_download_that_matches_its_checksum_is_kept_and_runs(server: Server, b
 
 def test_a_download_that_does_not_match_is_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:
     server.files = {"/v2.0.0/tool": b"other bytes", "/v2.0.0/tool.sha256": b"0" * 64}
-    for source in (Source.DOWNLOAD, Source.AUTO):
+    for source in (BinarySource.DOWNLOAD, BinarySource.AUTO):
         binaries = store(server.address, tmp_path, source)
         with pytest.raises(BadChecksum, match="has the SHA-256"):
             binaries.locate("tool")

@@ -1,6 +1,6 @@
 import pytest
 
-from garboard.errors import InvalidValue
+from garboard.errors import BadUsage
 from garboard.lab.binaries.pins import CLUSTER_PROGRAMS, link_variables, read_pins
 from garboard.model import SUPPORTED_VERSIONS
 
@@ -36,11 +36,11 @@ def test_programs_follow_the_kubernetes_release(program: str, kubernetes: str, v
 
 
 def test_an_unknown_program_or_version_names_the_known_ones() -> None:
-    with pytest.raises(InvalidValue, match="no program 'kubecolor'"):
+    with pytest.raises(BadUsage, match="no program 'kubecolor'"):
         PINS.wanted("kubecolor")
-    with pytest.raises(InvalidValue, match=r"v9\.9\.9 is not known to the lab; known are v1\.37\.1, v1\.36\.4"):
+    with pytest.raises(BadUsage, match=r"v9\.9\.9 is not known to the lab; known are v1\.37\.1, v1\.36\.4"):
         PINS.wanted("kubeadm", "v9.9.9")
-    with pytest.raises(InvalidValue, match=r"Kubernetes v1\.20\.0 is not known to the lab"):
+    with pytest.raises(BadUsage, match=r"Kubernetes v1\.20\.0 is not known to the lab"):
         PINS.wanted("kubeadm", kubernetes="v1.20.0")
 
 

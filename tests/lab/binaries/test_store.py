@@ -8,7 +8,7 @@ import pytest
 
 from garboard.errors import GarboardError, NotReady
 from garboard.host import Machine
-from garboard.lab.binaries import Binaries, Source
+from garboard.lab.binaries import Binaries, BinarySource
 from garboard.lab.binaries.pins import Pins
 
 PINS = b"""
@@ -45,10 +45,12 @@ elif arguments[:2] == ["mod", "edit"]:
     print(json.dumps({"Go": "1.26"}))
 elif arguments[0] == "build":
     pathlib.Path(os.environ["GOCACHE"]).mkdir(parents=True, exist_ok=True)
-    out = arguments[arguments.index("-o") + 1]
-    if out != os.devnull:
-        pathlib.Path(out).write_text("#!/bin/sh\\necho " + arguments[-1] + "\\n")
-        pathlib.Path(out).chmod(0o755)
+    out = pathlib.Path(arguments[arguments.index("-o") + 1])
+    packages = arguments[arguments.index("-o") + 2:]
+    for package in packages:
+        made = out / package.rpartition("/")[2] if out.is_dir() else out
+        made.write_text("#!/bin/sh\\necho " + package + "\\n")
+        made.chmod(0o755)
 """
 
 
@@ -81,16 +83,58 @@ def test_builds_take_over_when_no_release_can_be_reached(tmp_path: Path) -> None
     assert any("releases cannot be reached" in line for line in said)
 
 
-def test_programs_of_one_module_are_compiled_in_one_call(tmp_path: Path) -> None:
+def test_programs_of_one_module_are_built_in_one_call(tmp_path: Path) -> None:
     machine = GoMachine(tmp_path / "go")
-    binaries = store(machine, tmp_path, source=Source.BUILD)
+    binaries = store(machine, tmp_path, source=BinarySource.BUILD)
     binaries.get([binaries.pins.wanted("one"), binaries.pins.wanted("two")])
-    builds = [call for call in machine.calls() if call[0] == "build"]
-    assert builds[0][-2:] == ["example.com/tool/cmd/one", "example.com/tool/cmd/two"]
-    assert len(builds) == 3, "one that compiles, two that link"
-    for call in builds:
-        assert {"-trimpath", "-mod=mod"} <= set(call)
-        assert "-s -w -X example.com/tool.version=v2.0.0" in call
+    [build] = [call for call in machine.calls() if call[0] == "build"]
+    assert build[-2:] == ["example.com/tool/cmd/one", "example.com/tool/cmd/two"]
+    assert {"-trimpath", "-mod=mod"} <= set(build)
+    assert "-s -w -X example.com/tool.version=v2.0.0" in build
+    assert machine.run([binaries.locate("two")]).stdout == "example.com/tool/cmd/two\n"
+
+
+def test_the_files_of_a_program_may_have_other_names_than_their_packages(tmp_path: Path) -> None:
+    machine = GoMachine(tmp_path / "go")
+    pins = PINS.replace(b'files.one = "cmd/one"', b'files.one = "cmd/server"\nfiles.extra = "cmd/agent"')
+    binaries = Binaries(machine, cache=tmp_path / "cache", pins=Pins.parse(pins), source=BinarySource.BUILD)
+    folder = binaries.locate("one")
+    assert sorted(path.name for path in folder.iterdir()) == ["extra", "one"]
+    assert machine.run([folder / "one"]).stdout == "example.com/tool/cmd/server\n"
+
+
+def test_the_source_of_the_next_module_is_fetched_while_one_is_built(tmp_path: Path) -> None:
+    """The build of `one` waits until the source of `other` was asked for, which one after the other would never be."""
+    machine = GoMachine(tmp_path / "go")
+    waits = """
+    if "example.com/tool/cmd/one" in packages:
+        import time
+        limit = time.monotonic() + 20
+        while '"list"' not in (here / "calls").read_text():
+            assert time.monotonic() < limit, "nothing was fetched meanwhile"
+            time.sleep(0.01)
+"""
+    machine.go.write_text(machine.go.read_text() + waits)
+    other = b"""
+[module."example.org/other"]
+sum."v2.0.0" = "h1:expected"
+[program.other]
+module = "example.org/other"
+files.other = "cmd/other"
+"""
+    pins = Pins.parse(PINS.replace(b'two = "v2.0.0"', b'two = "v2.0.0"\nother = "v2.0.0"') + other)
+    binaries = Binaries(machine, cache=tmp_path / "cache", pins=pins, source=BinarySource.BUILD)
+    binaries.get([pins.wanted("one"), pins.wanted("other")])
+    assert not list((tmp_path / "cache/.build").glob("fetch-*"))
+
+
+def test_trouble_with_fetching_ahead_is_told_by_the_build(tmp_path: Path) -> None:
+    machine = GoMachine(tmp_path / "go")
+    machine.go.write_text(machine.go.read_text() + "\nelif arguments[0] == 'list': sys.exit('no network')\n")
+    pins = Pins.parse(PINS.replace(b'module = "example.com/tool"\nfiles.two', b'module = ""\nfiles.two')
+                      .replace(b'files.two = "cmd/two"', b'files.two = "pause.go"'))  # fmt: skip
+    binaries = Binaries(machine, cache=tmp_path / "cache", pins=pins, source=BinarySource.BUILD)
+    assert [found.path.name for found in binaries.get([pins.wanted("two"), pins.wanted("one")])] == ["two", "one"]
 
 
 def test_the_build_cache_does_not_outlive_the_build(tmp_path: Path) -> None:
@@ -109,8 +153,8 @@ def test_the_build_cache_stays_when_asked_to(tmp_path: Path) -> None:
 def test_an_interrupted_build_keeps_what_it_has_compiled_and_the_next_one_goes_on(tmp_path: Path) -> None:
     machine = GoMachine(tmp_path / "go")
     real = machine.go.read_text()
-    machine.go.write_text(real + "\n    if out != os.devnull: sys.exit('killed while linking')\n")
-    binaries = store(machine, tmp_path, source=Source.BUILD)
+    machine.go.write_text(real + "\n    out.unlink(); sys.exit('killed while linking')\n")
+    binaries = store(machine, tmp_path, source=BinarySource.BUILD)
     with pytest.raises(GarboardError, match="killed while linking"):
         binaries.locate("two")
     assert (tmp_path / "cache/.build/gocache").exists()
@@ -151,7 +195,7 @@ def test_without_go_the_hint_names_three_ways(tmp_path: Path) -> None:
     machine = GoMachine(tmp_path / "go")
     machine.find_program = lambda name: None  # type: ignore[method-assign]
     with pytest.raises(NotReady, match="no `go` on PATH") as raised:
-        store(machine, tmp_path, source=Source.BUILD).locate("two")
+        store(machine, tmp_path, source=BinarySource.BUILD).locate("two")
     assert raised.value.exit_code == 4
     assert raised.value.hint is not None
     assert "--from" in raised.value.hint

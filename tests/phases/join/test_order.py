@@ -7,11 +7,11 @@ from garboard.model.cluster import ClusterConfiguration
 from garboard.model.component import ExternalEtcd
 from garboard.phases import plan_workflow, select
 from garboard.phases.join import JOIN
-from garboard.phases.join.preparing import new_keys
+from garboard.phases.node.credentials import joining_keys
 from garboard.pki import KeyAlgorithm
-from tests.phases.join.clusters import CONTROL_PLANE, MemoryCluster, context_of
-from tests.phases.join.clusters import JOIN as JOIN_TEXT
-from tests.phases.machines import MemoryMachine
+from tests.support.phases.join.clusters import CONTROL_PLANE, MemoryCluster, context_of
+from tests.support.phases.join.clusters import JOIN as JOIN_TEXT
+from tests.support.phases.machines import MemoryMachine
 
 GATE = "featureGates: {ControlPlaneKubeletLocalMode: %s}"
 
@@ -76,7 +76,7 @@ def test_others_are_not_started_again() -> None:
 @pytest.mark.parametrize(("phases", "count"), [(("certs", "kubeconfig"), 10), (("kubeconfig",), 3), ((), 0)])
 def test_keys_that_can_be_made_ahead_are_as_many_as_are_issued(phases: tuple[str, ...], count: int) -> None:
     context = context_of(MemoryCluster.made(), MemoryMachine(), JOIN_TEXT + CONTROL_PLANE)
-    assert new_keys(context.joined.configuration, phases) == [KeyAlgorithm.ECDSA_P256] * count
+    assert joining_keys(context.cluster, phases) == [KeyAlgorithm.ECDSA_P256] * count
     paths = [f"control-plane-prepare/{name}" for name in phases]
     steps = plan_workflow(select(JOIN), context).steps
     assert sum(isinstance(step.action, Issue) and step.phase in paths for step in steps) == count
@@ -84,4 +84,4 @@ def test_keys_that_can_be_made_ahead_are_as_many_as_are_issued(phases: tuple[str
 
 def test_external_etcd_needs_no_keys_of_ours() -> None:
     cluster = ClusterConfiguration(etcd=ExternalEtcd(endpoints=("https://192.0.2.9:2379",)))
-    assert len(new_keys(cluster, ("certs", "kubeconfig"))) == 6
+    assert len(joining_keys(cluster, ("certs", "kubeconfig"))) == 6

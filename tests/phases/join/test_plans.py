@@ -1,40 +1,43 @@
 """Plans of join's phases, from a cluster in memory to what is left on the machine."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from garboard.documents import Json, read_yaml
 from garboard.engine import (
+    AcquireLease,
     AddMember,
     AwaitGate,
-    EndTurn,
     Executor,
-    Hands,
     Issue,
+    Outcomes,
     Plan,
     PromoteMember,
     PutObject,
+    QuorumChange,
+    ReleaseLease,
     RemoveFile,
-    TakeTurn,
-    Tell,
+    RestartLearner,
+    ShowMessage,
+    StepContext,
     WriteFile,
     plan_as_json,
     plan_as_text,
 )
 from garboard.errors import NotReady
+from garboard.node.interpreters import interpreters_over
+from garboard.node.interpreters.certificates import PkiIssuer
 from garboard.patches import PatchFile
 from garboard.phases import plan_workflow, select
-from garboard.phases.issuer import PkiIssuer
 from garboard.phases.join import JOIN
 from garboard.phases.patching import NodePatches
 from garboard.pki.bootstrap_kubeconfig import FILE_NAME
+from garboard.pki.chain import authority_pins
 from garboard.pki.keys import SystemKeys
-from garboard.pki.pins import authority_pins
-from tests.phases.join.clusters import CONTROL_PLANE, TOKEN, MemoryCluster, context_of
-from tests.phases.join.clusters import JOIN as JOIN_TEXT
-from tests.phases.machines import NOW, MemoryMachine
+from tests.support.phases.join.clusters import CONTROL_PLANE, TOKEN, MemoryCluster, context_of
+from tests.support.phases.join.clusters import JOIN as JOIN_TEXT
+from tests.support.phases.machines import NOW, MemoryMachine
 
 BOOTSTRAP = f"/etc/kubernetes/{FILE_NAME}"
 LATE = "featureGates: {ControlPlaneKubeletLocalMode: false}"
@@ -42,20 +45,24 @@ MEMBERS = "node-1=https://192.0.2.1:2380,node-2=https://192.0.2.20:2380"
 
 
 class FakeLive:
-    """Members, turns and gates that all go well."""
+    """Members, Leases and gates that all go well."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
 
-    def take(self, _action: TakeTurn) -> None:
+    def acquire(self, _action: AcquireLease) -> Outcomes:
         self.done.append("take")
+        return {}
 
-    def end(self, _action: EndTurn) -> None:
+    def release(self, _action: ReleaseLease) -> None:
         self.done.append("end")
 
-    def add(self, _action: AddMember) -> str:
+    def add(self, action: AddMember) -> Outcomes:
         self.done.append("add")
-        return MEMBERS
+        return {action.outcome: MEMBERS}
+
+    def restart(self, _action: RestartLearner, _run: StepContext) -> None:
+        self.done.append("restart")
 
     def promote(self, _action: PromoteMember) -> None:
         self.done.append("promote")
@@ -82,11 +89,12 @@ def plan(cluster: MemoryCluster, machine: MemoryMachine, text: str, patches: Nod
 
 def joined(text: str, more: str = "", patches: NodePatches | None = None) -> MemoryMachine:
     machine, live = MemoryMachine(services=set()), FakeLive()
-    hands = Hands(
+    interpreters = interpreters_over(
         files=machine, issuer=PkiIssuer(machine.folder, SystemKeys(), NOW), services=machine,
-        members=live, turns=live, watcher=live, objects=live,
+        members=live, leases=live, waiter=live, objects=live,
     )  # fmt: skip
-    Executor(hands).execute(plan(MemoryCluster.made(more=more), machine, text, patches))
+    interpreters.add(RestartLearner, live.restart)
+    Executor(interpreters).execute(plan(MemoryCluster.made(more=more), machine, text, patches))
     return machine
 
 
@@ -133,13 +141,21 @@ def test_without_local_mode_it_asks_the_cluster_and_is_waited_for_before_etcd() 
     found = plan(MemoryCluster.made(more=LATE), MemoryMachine(services=set()), JOIN_TEXT + CONTROL_PLANE)
     assert server_of(found) == "https://192.0.2.1:6443"
     kinds = [type(step.action) for step in found.steps]
-    assert kinds.index(AwaitGate) < kinds.index(RemoveFile) < kinds.index(TakeTurn)
+    assert kinds.index(AwaitGate) < kinds.index(RemoveFile) < kinds.index(AcquireLease)
 
 
-def test_turn_is_taken_before_the_member_is_added_and_ended_after_it_votes() -> None:
+def test_lease_is_acquired_before_the_member_is_added_and_released_after_it_votes() -> None:
     found = plan(MemoryCluster.made(), MemoryMachine(), JOIN_TEXT + CONTROL_PLANE)
     of_etcd = [type(s.action).__name__ for s in found.steps if s.phase == "etcd-join"]
-    assert of_etcd == ["TakeTurn", "MakeFolder", "AddMember", "WriteFile", "PromoteMember", "EndTurn"]
+    of_member = ["AddMember", "WriteFile", "RestartLearner", "PromoteMember"]
+    assert of_etcd == ["AcquireLease", "MakeFolder", *of_member, "ReleaseLease"]
+
+
+def test_plan_says_that_the_learner_restarts_and_when_the_members_that_vote_are_more() -> None:
+    found = plan(MemoryCluster.made(), MemoryMachine(), JOIN_TEXT + CONTROL_PLANE)
+    assert {type(s.action): s.restarts for s in found.steps if s.restarts} == {RestartLearner: ("etcd",)}
+    quorum = {type(s.action): s.quorum_after for s in found.steps if s.quorum_after}
+    assert quorum == {AddMember: QuorumChange(), PromoteMember: QuorumChange(voters=1, up=1)}
 
 
 def test_manifest_of_etcd_names_the_members_that_adding_found() -> None:
@@ -221,7 +237,7 @@ def test_external_etcd_is_somebody_elses() -> None:
     cluster = MemoryCluster.made(more=f"etcd: {{external: {files}}}")
     machine = MemoryMachine({f"/etc/kubernetes/pki/{name}": data for name, data in cluster.pki.files.items()})
     found = plan(cluster, machine, JOIN_TEXT + "controlPlane: {}\n")
-    assert not any(isinstance(step.action, AddMember | TakeTurn) for step in found.steps)
+    assert not any(isinstance(step.action, AddMember | AcquireLease) for step in found.steps)
     issued = {step.action.name for step in found.steps if isinstance(step.action, Issue)}
     assert not any("etcd" in name for name in issued)
 
@@ -260,7 +276,8 @@ def test_pins_of_the_plans_cluster_are_those_of_its_ca() -> None:
 @pytest.mark.parametrize("text", [JOIN_TEXT, JOIN_TEXT + CONTROL_PLANE], ids=["worker", "control plane"])
 def test_the_end_is_told_when_all_was_asked_for(text: str) -> None:
     context = context_of(MemoryCluster.made(), MemoryMachine(), text)
-    last = plan_workflow(select(JOIN), replace(context, is_whole=True)).steps[-1].action
-    assert isinstance(last, Tell)
+    whole = context_of(MemoryCluster.made(), MemoryMachine(), text, is_whole=True)
+    last = plan_workflow(select(JOIN), whole).steps[-1].action
+    assert isinstance(last, ShowMessage)
     assert "node-2 has joined the cluster" in last.text
-    assert not any(isinstance(step.action, Tell) for step in plan_workflow(select(JOIN), context).steps)
+    assert not any(isinstance(step.action, ShowMessage) for step in plan_workflow(select(JOIN), context).steps)

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from garboard.phases.join.trust import ClusterInfo, NotTrusted, check_pins, check_signature, signature_of
-from garboard.pki.pins import authority_pins
-from tests.phases.join.clusters import SERVER, TOKEN, MemoryCluster
+from garboard.pki.chain import authority_pins
+from tests.support.phases.join.clusters import SERVER, TOKEN, MemoryCluster
 
 
 def info(cluster: MemoryCluster) -> ClusterInfo:
@@ -36,6 +36,20 @@ def test_another_secret_under_the_same_id_is_not_trusted_and_not_shown() -> None
         check_signature(info(cluster), TOKEN, SERVER)
     assert caught.value.error_class == "wrong-token"
     assert "0123456789abcdef" not in caught.value.message
+
+
+@pytest.mark.parametrize("signature", ["é", "\ud800", "eyJ..\N{SNOWMAN}", ""])
+def test_signature_that_is_no_jws_is_not_trusted(signature: str) -> None:
+    found = info(MemoryCluster.made())
+    forged = ClusterInfo(found.kubeconfig, {"abcdef": signature})
+    with pytest.raises(NotTrusted) as caught:
+        check_signature(forged, TOKEN, SERVER)
+    assert caught.value.error_class == "wrong-token"
+
+
+def test_description_that_is_no_text_is_not_trusted() -> None:
+    with pytest.raises(NotTrusted):
+        check_signature(ClusterInfo("\ud800", {"abcdef": "x"}), TOKEN, SERVER)
 
 
 def test_one_pin_of_many_is_enough_whatever_its_case() -> None:

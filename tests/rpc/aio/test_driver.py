@@ -19,9 +19,9 @@ from garboard.rpc import (
     server_tls,
 )
 from garboard.rpc.aio import AioClient, AioServerCall, serve
-from tests.rpc.certificates import Certificates
-from tests.rpc.echo_service import CHAT, ECHO, HANDLERS, SLOW
-from tests.rpc.peers import REQUEST, Attacker
+from tests.support.rpc.echo_service import CHAT, ECHO, HANDLERS, SLOW
+from tests.support.rpc.peers import REQUEST, Attacker
+from tools.harness.certificates import Certificates
 
 ANYWHERE = TcpTarget("127.0.0.1", 0)
 
@@ -196,7 +196,7 @@ def test_draining_waits_for_open_calls_and_counts_what_it_cuts() -> None:
             stuck = await client.call(SLOW)
             await chat.send(b"x")
             assert await chat.receive() == b"x"
-            draining = asyncio.ensure_future(server.drain(0.5))
+            draining = asyncio.ensure_future(server.drain(3.0))
             await settle()
             assert not client.can_call
             await chat.send(b"y")

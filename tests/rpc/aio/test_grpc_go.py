@@ -1,31 +1,26 @@
 """The asyncio driver with grpc-go at the other end, both ways: the library of every Kubernetes program."""
 
 import asyncio
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from garboard.rpc import RpcFailed, StatusCode, TcpTarget, UnixTarget
 from garboard.rpc.aio import AioClient, serve
-from tests.rpc.echo_service import CHAT, ECHO, FAIL, HANDLERS, SLOW
+from tests.support.rpc.echo_service import CHAT, ECHO, FAIL, HANDLERS, SLOW
+from tools.harness import oracles
 
 pytestmark = pytest.mark.real
 
-SOURCE = Path(__file__).parent.parent / "grpc_go"
 # Messages and their size: many small ones, and few that are larger than grpc-go's first window.
 LOADS = pytest.mark.parametrize(("count", "size"), [(3000, 4096), (200, 300_000)], ids=["small", "large"])
 
 
 @pytest.fixture(scope="module")
-def grpc_go(tmp_path_factory: pytest.TempPathFactory) -> str:
-    binary = tmp_path_factory.mktemp("grpc_go") / "grpc_go"
-    environment = {**os.environ, "CGO_ENABLED": "0"}
-    subprocess.run(["go", "build", "-trimpath", "-o", binary, "."], check=True, cwd=SOURCE, env=environment)
-    return str(binary)
+def grpc_go() -> str:
+    return str(oracles.grpc_go().built())
 
 
 @LOADS

@@ -11,8 +11,8 @@ import pytest
 
 from garboard.rpc import RpcFailed, StatusCode, TcpTarget, UnixTarget, client_tls, server_tls
 from garboard.rpc.aio import AioClient, serve
-from tests.rpc.certificates import Certificates
-from tests.rpc.echo_service import CHAT, ECHO, FAIL, HANDLERS, SLOW, grpcio_server
+from tests.support.rpc.echo_service import CHAT, ECHO, FAIL, HANDLERS, SLOW, grpcio_server
+from tools.harness.certificates import Certificates
 
 SIZES = (0, 1, 16_384, 65_536, 3_000_000)
 
@@ -44,8 +44,8 @@ def test_unary_calls_with_metadata(peer: Peer) -> None:
             call = await client.call(ECHO, metadata=(("k-bin", b"\x00\xff"),))
             await call.send(b"hi")
             call.end_sending()
-            assert ("k-bin", b"\x00\xff") in await call.response_metadata()
             assert [message async for message in call] == [b"echo:hi"]
+            assert ("k-bin", b"\x00\xff") in call.metadata
             assert call.status is not None
             assert ("k-bin", b"\x00\xff") in call.status.trailers
 

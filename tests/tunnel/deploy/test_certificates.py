@@ -38,13 +38,18 @@ def test_what_is_there_stays_and_one_more_agent_is_added(tmp_path: Path) -> None
     )
 
 
-def test_half_an_authority_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["ca.key", "ca.crt", "server.key", "agent.crt"])
+def test_half_of_a_pair_is_refused_and_the_other_half_stays(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     make(tmp_path)
-    (tmp_path / "ca.key").unlink()
+    (tmp_path / name).unlink()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert make(tmp_path) == 3
     assert "only one is there" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_name_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["tunnel", "certs", "-o", str(tmp_path), "--server-name", "not a name"]) == 3
+    assert run(["tunnel", "certs", "-o", str(tmp_path), "--server-name", "not a name"]) == 2
     assert "neither a DNS name nor an address" in capsys.readouterr().err

@@ -7,16 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from garboard.cli.main import run
 from garboard.cli.tunnel import agent as agent_command
 from garboard.cli.tunnel import server as server_command
-from tests.cli.tunnel.test_flags import flags_of
-
-REVERSE = ["--bind-address", "10.255.0.1", "--local-port", "7443"]
-
-
-def write(folder: Path, *more: str) -> int:
-    return run(["tunnel", "manifests", "-o", str(folder), "--server-host", "k.test", *more])
+from tests.support.cli.tunnel.flags import flags_of
+from tests.support.tunnel.manifests import REVERSE, write_manifests
 
 
 def load(folder: Path, name: str) -> Any:
@@ -28,7 +22,7 @@ def arguments(pod: Any, kind: str = "containers") -> list[str]:
 
 
 def test_static_pods_carry_command_lines_that_work(tmp_path: Path) -> None:
-    assert write(tmp_path, *REVERSE) == 0
+    assert write_manifests(tmp_path, *REVERSE) == 0
     server = arguments(load(tmp_path, "control-plane/manifests/konnectivity-server.yaml"))
     assert server[:2] == ["tunnel", "server"]
     options = server_command.options_of(flags_of(server_command.server, *server[2:]))
@@ -43,7 +37,7 @@ def test_static_pods_carry_command_lines_that_work(tmp_path: Path) -> None:
 
 
 def test_unit_sets_up_the_link_before_the_agent_and_both_before_the_kubelet(tmp_path: Path) -> None:
-    write(tmp_path, *REVERSE)
+    write_manifests(tmp_path, *REVERSE)
     unit = (tmp_path / "node/konnectivity-agent.service").read_text()
     assert unit.index("ExecStartPre=/usr/local/bin/garboard tunnel link") < unit.index("ExecStart=/usr/local/bin")
     assert "Before=kubelet.service\n" in unit
@@ -52,7 +46,7 @@ def test_unit_sets_up_the_link_before_the_agent_and_both_before_the_kubelet(tmp_
 
 
 def test_api_server_is_told_where_it_is_found(tmp_path: Path) -> None:
-    write(tmp_path, *REVERSE)
+    write_manifests(tmp_path, *REVERSE)
     told = load(tmp_path, "control-plane/kubeadm.yaml")["apiServer"]
     values = {each["name"]: each["value"] for each in told["extraArgs"]}
     assert values == {
@@ -64,7 +58,7 @@ def test_api_server_is_told_where_it_is_found(tmp_path: Path) -> None:
 
 
 def test_without_a_bind_address_only_the_way_to_the_nodes_is_made(tmp_path: Path) -> None:
-    write(tmp_path, "--mode", "http-connect")
+    write_manifests(tmp_path, "--mode", "http-connect")
     assert "certSANs" not in load(tmp_path, "control-plane/kubeadm.yaml")["apiServer"]
     assert "initContainers" not in load(tmp_path, "node/manifests/konnectivity-agent.yaml")["spec"]
     assert "allowed-destination" not in (tmp_path / "control-plane/manifests/konnectivity-server.yaml").read_text()
@@ -73,7 +67,7 @@ def test_without_a_bind_address_only_the_way_to_the_nodes_is_made(tmp_path: Path
 
 
 def test_agents_with_tokens_are_a_daemon_set(tmp_path: Path) -> None:
-    assert write(tmp_path, "--authentication", "token") == 0
+    assert write_manifests(tmp_path, "--authentication", "token") == 0
     made = load(tmp_path, "cluster/konnectivity-agent.yaml")
     assert made["kind"] == "DaemonSet"
     server = arguments(load(tmp_path, "control-plane/manifests/konnectivity-server.yaml"))
@@ -86,7 +80,10 @@ def test_agents_with_tokens_are_a_daemon_set(tmp_path: Path) -> None:
 def test_kubelet_is_led_to_its_agent(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_bytes(b"the authority")
     assert (
-        write(tmp_path, *REVERSE, "--cluster-ca", str(tmp_path / "ca.crt"), "--token", "abcdef.0123456789abcdef") == 0
+        write_manifests(
+            tmp_path, *REVERSE, "--cluster-ca", str(tmp_path / "ca.crt"), "--token", "abcdef.0123456789abcdef"
+        )
+        == 0
     )
     path = tmp_path / "node/bootstrap-kubelet.conf"
     assert path.stat().st_mode & 0o777 == 0o600
@@ -109,12 +106,12 @@ def test_kubelet_is_led_to_its_agent(tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused(
     tmp_path: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert write(tmp_path, *more) in (2, 3)
+    assert write_manifests(tmp_path, *more) in (2, 3)
     assert words in capsys.readouterr().err
 
 
 def test_rights_are_no_more_than_needed(tmp_path: Path) -> None:
-    write(tmp_path)
+    write_manifests(tmp_path)
     objects = list(yaml.safe_load_all((tmp_path / "cluster/rbac.yaml").read_text()))
     rules = {each["metadata"]["name"]: each["rules"][0]["verbs"] for each in objects if each["kind"] == "Role"}
     assert rules == {

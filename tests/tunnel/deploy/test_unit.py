@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tunnel.deploy.test_manifests import REVERSE, write
+from tests.support.tunnel.manifests import REVERSE, write_manifests
 
 pytestmark = pytest.mark.real
 
@@ -29,7 +29,7 @@ exec {ip} "$@"
 
 @pytest.fixture
 def unit(tmp_path: Path) -> Path:
-    write(tmp_path, *REVERSE)
+    write_manifests(tmp_path, *REVERSE)
     return tmp_path / "node/konnectivity-agent.service"
 
 
@@ -38,7 +38,7 @@ def command_of(unit: Path, key: str) -> list[str]:
     [line] = [line for line in unit.read_text().splitlines() if line.startswith(f"{key}=")]
     program, *arguments = shlex.split(line.partition("=")[2])
     assert program == "/usr/local/bin/garboard"
-    return [sys.executable, "-m", "tests.tunnel.command", *arguments]
+    return [sys.executable, "-m", "tests.support.tunnel.command", *arguments]
 
 
 @pytest.fixture

@@ -12,23 +12,22 @@ import pytest
 from garboard.errors import BadDocument, NotReady
 from garboard.rpc import PeerUnreachable, TcpTarget
 from garboard.rpc.aio import AioClient, AioClientCall
-from garboard.tunnel import packets
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.run import run_agent
-from garboard.tunnel.capabilities import offer
-from garboard.tunnel.destinations import AllowList, Destination, Target
-from garboard.tunnel.packets import decode_packet, encode_packet
-from garboard.tunnel.server.options import Mode
+from garboard.tunnel.destinations import AllowList, Destination, NodeTarget
 from garboard.tunnel.server.run import ProxyServer, serve
-from garboard.tunnel.server.tenants import FrontEnd, Tenant
+from garboard.tunnel.server.tenants import FrontendConfig, Mode, Tenant
 from garboard.tunnel.server.tenants_file import read_tenants
 from garboard.tunnel.server.tokens import TokenReview, TokenRules
 from garboard.tunnel.tls import KeyPair, client_context
-from tests.ports import free_ports
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
-from tests.tunnel.ends import fetch, until
-from tests.tunnel.server.worlds import World, agents, is_let_in, joined, shake_hands
+from garboard.tunnel.wire import packets
+from garboard.tunnel.wire.capabilities import offer
+from garboard.tunnel.wire.packets import decode_packet, encode_packet
+from tests.support.tunnel.clients import Refused, echo_checked, echo_server, open_tunnel
+from tests.support.tunnel.ends import fetch, until
+from tests.support.tunnel.server.tenant_setup import TenantSetup, agents, handshake, is_let_in, joined
+from tools.harness.certificates import Certificates
+from tools.harness.ports import free_ports
 
 FILE = """
 apiVersion: tunnel.garboard.dev/v1alpha1
@@ -61,7 +60,7 @@ def test_tenants_are_read() -> None:
     assert str(a.allowed) == "10.0.0.1:6443,api.a.internal:6443"
     assert b.allowed.is_empty
     assert b.token_rules == TokenRules("kube-system", "konnectivity-agent", "system:konnectivity-server")
-    assert b.front == FrontEnd(mode=Mode.HTTP_CONNECT, uds_name="/run/b.sock")
+    assert b.frontend == FrontendConfig(mode=Mode.HTTP_CONNECT, uds_name="/run/b.sock")
 
 
 @pytest.mark.parametrize(
@@ -93,16 +92,16 @@ def test_tenants_with_the_same_token_rules_are_refused() -> None:
         read_tenants(FILE.replace("  agentCA: /pki/a-agents.crt\n", tokens).encode(), "t.yaml")
 
 
-def test_each_tenant_has_its_own_agents_front_end_and_metrics(world: World) -> None:
+def test_each_tenant_has_its_own_agents_front_end_and_metrics(setup: TenantSetup) -> None:
     async def scenario() -> None:
         async with (
-            serve(world.options()) as server,
-            agents(world.agent(server, "a.test", world.a, world.a), world.agent(server, "b.test", world.b, world.b)),
+            serve(setup.options()) as server,
+            agents(setup.agent(server, "a.test", setup.a, setup.a), setup.agent(server, "b.test", setup.b, setup.b)),
             echo_server() as address,
         ):
             await until(lambda: joined(server) == [["agent-of-a.test"], ["agent-of-b.test"]])
             for name in ("a", "b"):
-                tunnel = await open_tunnel("grpc", world.front(name), address)
+                tunnel = await open_tunnel("grpc", setup.front(name), address)
                 await echo_checked(tunnel, 100_000)
                 await tunnel.close()
             _, page = await fetch(server.health_port, "/metrics")
@@ -114,15 +113,15 @@ def test_each_tenant_has_its_own_agents_front_end_and_metrics(world: World) -> N
     asyncio.run(scenario())
 
 
-def test_front_end_of_a_tenant_never_uses_the_agent_of_another(world: World) -> None:
+def test_front_end_of_a_tenant_never_uses_the_agent_of_another(setup: TenantSetup) -> None:
     async def scenario() -> None:
         claims = "host=b.internal&ipv4=127.0.0.1&default-route=true"
-        async with serve(world.options()) as server, echo_server() as address:
-            greedy = replace(world.agent(server, "a.test", world.a, world.a), agent_identifiers=claims, agent_id="b")
+        async with serve(setup.options()) as server, echo_server() as address:
+            greedy = replace(setup.agent(server, "a.test", setup.a, setup.a), agent_identifiers=claims, agent_id="b")
             async with agents(greedy):
                 await until(lambda: joined(server) == [["b"], []])
                 with pytest.raises(Refused, match="No agent available"):
-                    await open_tunnel("grpc", world.front("b"), address)
+                    await open_tunnel("grpc", setup.front("b"), address)
 
     asyncio.run(scenario())
 
@@ -136,18 +135,18 @@ async def refused(server: ProxyServer, options: AgentOptions) -> None:
     assert joined(server) == [[], []]
 
 
-def test_certificate_of_a_is_refused_by_b(world: World) -> None:
+def test_certificate_of_a_is_refused_by_b(setup: TenantSetup) -> None:
     async def scenario() -> None:
-        async with serve(world.options()) as server:
-            await refused(server, world.agent(server, "b.test", world.a, world.b))
+        async with serve(setup.options()) as server:
+            await refused(server, setup.agent(server, "b.test", setup.a, setup.b))
 
     asyncio.run(scenario())
 
 
-def test_agent_without_a_certificate_is_refused(world: World) -> None:
+def test_agent_without_a_certificate_is_refused(setup: TenantSetup) -> None:
     async def scenario() -> None:
-        async with serve(world.options()) as server:
-            agent = replace(world.agent(server, "a.test", world.a, world.a), agent_cert=None, agent_key=None)
+        async with serve(setup.options()) as server:
+            agent = replace(setup.agent(server, "a.test", setup.a, setup.a), agent_cert=None, agent_key=None)
             await refused(server, agent)
 
     asyncio.run(scenario())
@@ -166,21 +165,21 @@ class Reviewer:
         return TokenReview(is_authenticated=True, username=username, audiences=(audience,))
 
 
-def test_token_of_a_is_refused_by_b(world: World) -> None:
+def test_token_of_a_is_refused_by_b(setup: TenantSetup) -> None:
     rules = TokenRules("kube-system", "agent", "tunnel")
 
     def tenant(name: str, keys: Certificates) -> Tenant:
-        known = world.tenant(name, keys, token_rules=rules, kubeconfig=Path(f"/{name}"))
+        known = setup.tenant(name, keys, token_rules=rules, kubeconfig=Path(f"/{name}"))
         return replace(known, keys=KeyPair(keys.server, keys.server_key))
 
     async def scenario() -> None:
         options = replace(
-            world.options(tenant("a", world.a), tenant("b", world.b)),
+            setup.options(tenant("a", setup.a), tenant("b", setup.b)),
             reviewer_for=lambda kubeconfig: Reviewer(f"token-of-{kubeconfig}"),
         )
         async with serve(options) as server:
             agent = replace(
-                world.agent(server, "b.test", world.a, world.b),
+                setup.agent(server, "b.test", setup.a, setup.b),
                 agent_cert=None, agent_key=None, read_token=lambda: "token-of-/a",
             )  # fmt: skip
             await refused(server, agent)
@@ -191,11 +190,11 @@ def test_token_of_a_is_refused_by_b(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_session_of_a_is_refused_by_b(world: World, version: ssl.TLSVersion) -> None:
+def test_session_of_a_is_refused_by_b(setup: TenantSetup, version: ssl.TLSVersion) -> None:
     async def scenario() -> None:
-        async with serve(world.options()) as server:
+        async with serve(setup.options()) as server:
             is_resumed, said = await asyncio.to_thread(
-                shake_hands, server.agent_port, world.a, ("a.test", "b.test"), version
+                handshake, server.agent_port, setup.a, ("a.test", "b.test"), version
             )
             assert not is_let_in(said)
             assert not is_resumed or version is ssl.TLSVersion.TLSv1_2  # which also resumes without a ticket
@@ -206,16 +205,16 @@ def test_session_of_a_is_refused_by_b(world: World, version: ssl.TLSVersion) -> 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize("names", [("a.test", "b.test"), ("a.test", "a.test")])
 def test_session_that_was_resumed_is_refused_even_where_openssl_takes_it(
-    world: World, names: tuple[str, str], version: ssl.TLSVersion
+    setup: TenantSetup, names: tuple[str, str], version: ssl.TLSVersion
 ) -> None:
     """With tickets switched on again, OpenSSL resumes under any name: what comes after the handshake must refuse."""
 
     async def scenario() -> None:
-        async with serve(world.options()) as server:
+        async with serve(setup.options()) as server:
             listening = server._clusters.tls.context
             listening.num_tickets = 2
             listening.options &= ~ssl.OP_NO_TICKET
-            is_resumed, said = await asyncio.to_thread(shake_hands, server.agent_port, world.a, names, version)
+            is_resumed, said = await asyncio.to_thread(handshake, server.agent_port, setup.a, names, version)
             assert is_resumed
             assert not is_let_in(said)
 
@@ -223,53 +222,55 @@ def test_session_that_was_resumed_is_refused_even_where_openssl_takes_it(
 
 
 @pytest.mark.parametrize("name", ["a.test", "A.TEST", "b.test", "c.test", "test", "a.test.evil", "evil.a.test", None])
-def test_name_that_is_asked_for_decides(world: World, name: str | None) -> None:
+def test_name_that_is_asked_for_decides(setup: TenantSetup, name: str | None) -> None:
     async def scenario() -> None:
-        async with serve(world.options()) as server:
-            _, said = await asyncio.to_thread(shake_hands, server.agent_port, world.a, (name,))
+        async with serve(setup.options()) as server:
+            _, said = await asyncio.to_thread(handshake, server.agent_port, setup.a, (name,))
             assert is_let_in(said) == (name in ("a.test", "A.TEST"))
 
     asyncio.run(scenario())
 
 
-def test_tenants_that_share_an_authority_are_refused(world: World) -> None:
+def test_tenants_that_share_an_authority_are_refused(setup: TenantSetup) -> None:
     async def scenario() -> None:
-        async with serve(world.options(world.tenant("a", world.a), world.tenant("b", world.a))):
+        async with serve(setup.options(setup.tenant("a", setup.a), setup.tenant("b", setup.a))):
             pass
 
     with pytest.raises(NotReady, match="trust the same authority"):
         asyncio.run(scenario())
 
 
-def test_tenants_that_come_to_share_an_authority_are_told_of(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    trusted = world.folder / "b-agents.crt"
-    trusted.write_bytes(world.b.ca.read_bytes())
-    b = replace(world.tenant("b", world.b), keys=KeyPair(world.b.server, world.b.server_key, trusted))
+def test_tenants_that_come_to_share_an_authority_are_told_of(
+    setup: TenantSetup, caplog: pytest.LogCaptureFixture
+) -> None:
+    trusted = setup.folder / "b-agents.crt"
+    trusted.write_bytes(setup.b.ca.read_bytes())
+    b = replace(setup.tenant("b", setup.b), keys=KeyPair(setup.b.server, setup.b.server_key, trusted))
 
     async def scenario() -> None:
-        async with serve(world.options(world.tenant("a", world.a), b)) as server:
+        async with serve(setup.options(setup.tenant("a", setup.a), b)) as server:
             server.refresh_certificates()
             assert "tenants.not-apart" not in caplog.text
-            trusted.write_bytes(world.b.ca.read_bytes() + world.a.ca.read_bytes())
+            trusted.write_bytes(setup.b.ca.read_bytes() + setup.a.ca.read_bytes())
             server.refresh_certificates()
             assert "tenants.not-apart" in caplog.text
 
     asyncio.run(scenario())
 
 
-def test_headers_do_not_lead_into_another_tenant(world: World) -> None:
+def test_headers_do_not_lead_into_another_tenant(setup: TenantSetup) -> None:
     """The name in TLS decides; `:authority` and metadata are claims."""
 
     async def scenario() -> None:
-        async with serve(world.options()) as server:
-            tls = client_context(world.a.ca, world.a.client, world.a.client_key)
+        async with serve(setup.options()) as server:
+            tls = client_context(setup.a.ca, setup.a.client, setup.a.client_key)
             target = TcpTarget("127.0.0.1", server.agent_port, tls, "a.test")
             async with await AioClient.connect(target) as client:
                 metadata = (("agentid", "x"), ("host", "b.test"), ("x-tenant", "b"), ("agentidentifiers", "host=b"))
                 call = await client.call("/AgentService/Connect", metadata=metadata)
-                await call.response_metadata()
+                await until(lambda: bool(call.metadata))
                 assert joined(server) == [["x"], []]
-            other = TcpTarget("127.0.0.1", server.agent_port, client_context(world.b.ca, None, None), "b.test")
+            other = TcpTarget("127.0.0.1", server.agent_port, client_context(setup.b.ca, None, None), "b.test")
             with pytest.raises(PeerUnreachable):
                 await AioClient.connect(other)
 
@@ -291,32 +292,33 @@ def everything_an_agent_could_say(ids: range) -> list[bytes]:
     ]
 
 
-def test_no_packet_of_a_reaches_what_belongs_to_b(world: World) -> None:
+def test_no_packet_of_a_reaches_what_belongs_to_b(setup: TenantSetup) -> None:
     """B has a connection each way; A's agent says all it can, and asks for B's destination in every spelling."""
 
     async def scenario() -> None:
         async with echo_server() as of_b, echo_server() as of_a:
             [local] = free_ports(1)
-            a = world.tenant("a", world.a, allowed=AllowList.parse([of_a]))
-            b = world.tenant("b", world.b, allowed=AllowList.parse([of_b]))
-            async with serve(world.options(a, b)) as server:
+            a = setup.tenant("a", setup.a, allowed=AllowList.parse([of_a]))
+            b = setup.tenant("b", setup.b, allowed=AllowList.parse([of_b]))
+            async with serve(setup.options(a, b)) as server:
                 agent_of_b = replace(
-                    world.agent(server, "b.test", world.b, world.b),
-                    targets=(Target.parse(f"{local}:{of_b}"),), bind_address="127.0.0.1",
+                    setup.agent(server, "b.test", setup.b, setup.b),
+                    targets=(NodeTarget.parse(f"{local}:{of_b}"),), bind_address="127.0.0.1",
                 )  # fmt: skip
                 async with agents(agent_of_b):
                     await until(lambda: joined(server) == [[], ["agent-of-b.test"]])
-                    forward = await open_tunnel("grpc", world.front("b"), of_b)
+                    forward = await open_tunnel("grpc", setup.front("b"), of_b)
                     reader, writer = await asyncio.open_connection("127.0.0.1", local)
                     writer.write(b"before")
                     assert await reader.readexactly(6) == b"before"
 
-                    tls = client_context(world.a.ca, world.a.client, world.a.client_key)
+                    tls = client_context(setup.a.ca, setup.a.client, setup.a.client_key)
                     target = TcpTarget("127.0.0.1", server.agent_port, tls, "a.test")
                     async with await AioClient.connect(target) as client:
                         claims = (("agentid", "agent-of-b.test"), *offer([Destination.parse(of_b)]))
                         call = await client.call("/AgentService/Connect", metadata=claims)
-                        assert ("garboard-refused", of_b) in await call.response_metadata()
+                        await until(lambda: bool(call.metadata))
+                        assert ("garboard-refused", of_b) in call.metadata
                         for message in everything_an_agent_could_say(range(64)):
                             await call.send(message)
                         port = of_b.rpartition(":")[2]

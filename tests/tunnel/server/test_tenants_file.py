@@ -1,57 +1,21 @@
 """The file of tenants is read again when it changes: who is new comes in, who changed is replaced, the others stay."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from garboard.documents import write_json
-from garboard.host import Machine
+from garboard.errors import BadDocument
 from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.report import status_text
-from garboard.tunnel.server.run import ProxyServer, serve
+from garboard.tunnel.server.run import ProxyServer
 from garboard.tunnel.server.status import server_document
-from garboard.tunnel.server.tenants_file import TenantsFile
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import HttpTunnel, echo_checked, echo_server, open_tunnel
-from tests.tunnel.ends import until
-from tests.tunnel.server.worlds import World, agents, is_let_in, joined, shake_hands
-
-
-class Changing:
-    """A file of tenants that the test rewrites."""
-
-    def __init__(self, folder: Path) -> None:
-        self.file = TenantsFile(folder / "tenants.yaml", Machine().read_file)
-        self._folder = folder
-        self._version = 0
-
-    def entry(self, name: str, keys: Certificates, **changes: object) -> dict[str, object]:
-        return {
-            "name": name, "serverNames": [f"{name}.test"], "certificate": str(keys.server), "key": str(keys.server_key),
-            "agentCA": str(keys.ca), "front": {"udsName": str(self._folder / f"{name}.sock"), "mode": "http-connect"},
-            **changes,
-        }  # fmt: skip
-
-    def say(self, *entries: dict[str, object]) -> None:
-        document = {"apiVersion": "tunnel.garboard.dev/v1alpha1", "kind": "TunnelTenants", "tenants": list(entries)}
-        self.write(write_json(document))  # type: ignore[arg-type]
-
-    def write(self, text: str) -> None:
-        """As a tool does: a new file takes the place of the old one."""
-        self._version += 1
-        fresh = self.file.path.with_suffix(f".{self._version}")
-        fresh.write_text(text)
-        fresh.replace(self.file.path)
-
-    @contextlib.asynccontextmanager
-    async def served(self, world: World) -> AsyncIterator[ProxyServer]:
-        options = replace(world.options(), tenants=self.file.load(), tenants_file=self.file)
-        async with serve(options) as server:
-            yield server
+from garboard.tunnel.server.tenants import Mode
+from garboard.tunnel.server.tenants_file import read_tenants
+from tests.support.tunnel.clients import HttpTunnel, echo_checked, echo_server, open_tunnel
+from tests.support.tunnel.ends import until
+from tests.support.tunnel.server.changing_tenants import Changing
+from tests.support.tunnel.server.tenant_setup import TenantSetup, agents, handshake, is_let_in, joined
 
 
 @pytest.fixture
@@ -63,22 +27,22 @@ def names(server: ProxyServer) -> list[str]:
     return [each.tenant.name for each in server.clusters]
 
 
-def test_tenant_that_is_added_comes_in_and_the_other_notices_nothing(world: World, changing: Changing) -> None:
+def test_tenant_that_is_added_comes_in_and_the_other_notices_nothing(setup: TenantSetup, changing: Changing) -> None:
     async def scenario() -> None:
-        changing.say(changing.entry("a", world.a))
-        async with changing.served(world) as server, echo_server() as address:
-            of_a = world.agent(server, "a.test", world.a, world.a)
+        changing.say(changing.entry("a", setup.a))
+        async with changing.served(setup) as server, echo_server() as address:
+            of_a = setup.agent(server, "a.test", setup.a, setup.a)
             async with agents(of_a):
                 await until(lambda: joined(server) == [["agent-of-a.test"]])
-                held = await HttpTunnel.open(world.front("a"), address)
-                _, said = await asyncio.to_thread(shake_hands, server.agent_port, world.b, ("b.test",))
+                held = await HttpTunnel.open(setup.front("a"), address)
+                _, said = await asyncio.to_thread(handshake, server.agent_port, setup.b, ("b.test",))
                 assert not is_let_in(said)
-                changing.say(changing.entry("a", world.a), changing.entry("b", world.b))
+                changing.say(changing.entry("a", setup.a), changing.entry("b", setup.b))
                 await server.refresh_tenants()
                 assert names(server) == ["a", "b"]
-                async with agents(world.agent(server, "b.test", world.b, world.b)):
+                async with agents(setup.agent(server, "b.test", setup.b, setup.b)):
                     await until(lambda: joined(server) == [["agent-of-a.test"], ["agent-of-b.test"]])
-                    tunnel = await open_tunnel("http-connect", world.front("b"), address)
+                    tunnel = await open_tunnel("http-connect", setup.front("b"), address)
                     await echo_checked(tunnel, 50_000)
                     await tunnel.close()
                 await echo_checked(held, 50_000)  # it was open all the time
@@ -87,24 +51,26 @@ def test_tenant_that_is_added_comes_in_and_the_other_notices_nothing(world: Worl
     asyncio.run(scenario())
 
 
-def test_tenant_that_is_removed_is_cut_off_and_the_other_notices_nothing(world: World, changing: Changing) -> None:
+def test_tenant_that_is_removed_is_cut_off_and_the_other_notices_nothing(
+    setup: TenantSetup, changing: Changing
+) -> None:
     async def scenario() -> None:
-        changing.say(changing.entry("a", world.a), changing.entry("b", world.b))
-        async with changing.served(world) as server, echo_server() as address:
+        changing.say(changing.entry("a", setup.a), changing.entry("b", setup.b))
+        async with changing.served(setup) as server, echo_server() as address:
             of_a, of_b = (
-                world.agent(server, f"{name}.test", keys, keys) for name, keys in (("a", world.a), ("b", world.b))
+                setup.agent(server, f"{name}.test", keys, keys) for name, keys in (("a", setup.a), ("b", setup.b))
             )
             async with agents(of_a), run_agent(of_b) as agent:
                 await until(lambda: joined(server) == [["agent-of-a.test"], ["agent-of-b.test"]])
-                kept = await HttpTunnel.open(world.front("a"), address)
-                cut = await HttpTunnel.open(world.front("b"), address)
-                changing.say(changing.entry("a", world.a))
+                kept = await HttpTunnel.open(setup.front("a"), address)
+                cut = await HttpTunnel.open(setup.front("b"), address)
+                changing.say(changing.entry("a", setup.a))
                 await server.refresh_tenants()
                 assert await cut.read() == b""
                 await until(lambda: agent.counts.connection_failures.of("to_server").value >= 2)
                 assert not agent.pool.streams
                 assert joined(server) == [["agent-of-a.test"]]
-                assert not Path(world.front("b")).exists()
+                assert not Path(setup.front("b")).exists()
                 await echo_checked(kept, 50_000)
                 await kept.close()
                 await cut.close()
@@ -113,41 +79,41 @@ def test_tenant_that_is_removed_is_cut_off_and_the_other_notices_nothing(world: 
 
 
 def test_tenant_that_is_changed_is_replaced_on_its_socket_and_its_agents_come_back(
-    world: World, changing: Changing
+    setup: TenantSetup, changing: Changing
 ) -> None:
     async def scenario() -> None:
-        changing.say(changing.entry("a", world.a), changing.entry("b", world.b))
-        async with changing.served(world) as server, echo_server() as address:
+        changing.say(changing.entry("a", setup.a), changing.entry("b", setup.b))
+        async with changing.served(setup) as server, echo_server() as address:
             other = server.clusters[1]
-            async with agents(world.agent(server, "a.test", world.a, world.a)):
+            async with agents(setup.agent(server, "a.test", setup.a, setup.a)):
                 await until(lambda: joined(server) == [["agent-of-a.test"], []])
-                changing.say(changing.entry("a", world.a, allowedDestinations=[address]), changing.entry("b", world.b))
+                changing.say(changing.entry("a", setup.a, allowedDestinations=[address]), changing.entry("b", setup.b))
                 await server.refresh_tenants()
                 assert str(server.clusters[0].tenant.allowed) == address
                 assert server.clusters[1] is other
                 await until(lambda: joined(server) == [["agent-of-a.test"], []])
-                tunnel = await HttpTunnel.open(world.front("a"), address)
+                tunnel = await HttpTunnel.open(setup.front("a"), address)
                 await echo_checked(tunnel, 50_000)
                 await tunnel.close()
 
     asyncio.run(scenario())
 
 
-def test_authority_of_a_tenant_can_be_exchanged_and_the_old_one_is_out(world: World, changing: Changing) -> None:
+def test_authority_of_a_tenant_can_be_exchanged_and_the_old_one_is_out(setup: TenantSetup, changing: Changing) -> None:
     """A and B change places: whoever was let in under a name is refused under it now."""
 
     async def scenario() -> None:
-        changing.say(changing.entry("a", world.a), changing.entry("b", world.b))
-        async with changing.served(world) as server:
+        changing.say(changing.entry("a", setup.a), changing.entry("b", setup.b))
+        async with changing.served(setup) as server:
             changing.say(
-                changing.entry("a", world.a, agentCA=str(world.b.ca)),
-                changing.entry("b", world.b, agentCA=str(world.a.ca)),
+                changing.entry("a", setup.a, agentCA=str(setup.b.ca)),
+                changing.entry("b", setup.b, agentCA=str(setup.a.ca)),
             )
             await server.refresh_tenants()
-            for keys in (world.a, world.b):
+            for keys in (setup.a, setup.b):
                 for name in ("a.test", "b.test"):
-                    _, said = await asyncio.to_thread(shake_hands, server.agent_port, keys, (name,))
-                    assert is_let_in(said) == ((keys, name) in ((world.a, "b.test"), (world.b, "a.test")))
+                    _, said = await asyncio.to_thread(handshake, server.agent_port, keys, (name,))
+                    assert is_let_in(said) == ((keys, name) in ((setup.a, "b.test"), (setup.b, "a.test")))
 
     asyncio.run(scenario())
 
@@ -163,22 +129,22 @@ def test_authority_of_a_tenant_can_be_exchanged_and_the_old_one_is_out(world: Wo
     ],
 )
 def test_bad_file_keeps_the_old_one_and_is_told(
-    world: World, changing: Changing, bad: str, reason: str, caplog: pytest.LogCaptureFixture
+    setup: TenantSetup, changing: Changing, bad: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
-        a = changing.entry("a", world.a)
+        a = changing.entry("a", setup.a)
         changing.say(a)
-        async with changing.served(world) as server, echo_server() as address:
+        async with changing.served(setup) as server, echo_server() as address:
             before = server.clusters
             if bad == "same authority":
-                copy = world.folder / "copy.crt"
-                copy.write_bytes(world.a.ca.read_bytes())
-                changing.say(a, changing.entry("b", world.b, agentCA=str(copy)))
+                copy = setup.folder / "copy.crt"
+                copy.write_bytes(setup.a.ca.read_bytes())
+                changing.say(a, changing.entry("b", setup.b, agentCA=str(copy)))
             elif bad == "no certificate":
-                changing.say(a, changing.entry("b", world.b, certificate="/nowhere.crt"))
+                changing.say(a, changing.entry("b", setup.b, certificate="/nowhere.crt"))
             elif bad == "no socket":
-                nowhere = changing.entry("b", world.b, front={"udsName": "/nowhere/b.sock"})
-                changing.say(changing.entry("a", world.a, allowedDestinations=["10.0.0.1:1"]), nowhere)
+                nowhere = changing.entry("b", setup.b, front={"udsName": "/nowhere/b.sock"})
+                changing.say(changing.entry("a", setup.a, allowedDestinations=["10.0.0.1:1"]), nowhere)
             else:
                 changing.write(bad)
             for _ in range(3):
@@ -187,9 +153,9 @@ def test_bad_file_keeps_the_old_one_and_is_told(
             status = status_text(server_document("s1", server._clusters))
             assert f"{changing.file.path} is not in use as it is now: " in status
             assert reason in status
-            async with agents(world.agent(server, "a.test", world.a, world.a)):
+            async with agents(setup.agent(server, "a.test", setup.a, setup.a)):
                 await until(lambda: joined(server) == [["agent-of-a.test"]])
-                tunnel = await HttpTunnel.open(world.front("a"), address)
+                tunnel = await HttpTunnel.open(setup.front("a"), address)
                 await echo_checked(tunnel, 1000)
                 await tunnel.close()
             changing.say(a)
@@ -202,16 +168,35 @@ def test_bad_file_keeps_the_old_one_and_is_told(
     assert reason in told
 
 
-def test_file_that_names_what_is_not_there_yet_is_tried_again(world: World, changing: Changing, tmp_path: Path) -> None:
+def test_file_that_names_what_is_not_there_yet_is_tried_again(
+    setup: TenantSetup, changing: Changing, tmp_path: Path
+) -> None:
     async def scenario() -> None:
         late = tmp_path / "late.crt"
-        changing.say(changing.entry("a", world.a))
-        async with changing.served(world) as server:
-            changing.say(changing.entry("a", world.a), changing.entry("b", world.b, certificate=str(late)))
+        changing.say(changing.entry("a", setup.a))
+        async with changing.served(setup) as server:
+            changing.say(changing.entry("a", setup.a), changing.entry("b", setup.b, certificate=str(late)))
             await server.refresh_tenants()
             assert names(server) == ["a"]
-            late.write_bytes(world.b.server.read_bytes())
+            late.write_bytes(setup.b.server.read_bytes())
             await server.refresh_tenants()
             assert names(server) == ["a", "b"]
 
     asyncio.run(scenario())
+
+
+def test_example_of_the_manual_is_read() -> None:
+    manual = (Path(__file__).parents[3] / "docs/tunnel-tenancy.md").read_text()
+    example = manual.partition("```yaml\n")[2].partition("```")[0]
+    first, second = read_tenants(example.encode(), "the example")
+    assert (first.name, second.name) == ("a", "b")
+    assert first.keys.client_ca is not None
+    assert second.token_rules is not None
+    assert (first.frontend.mode, second.frontend.mode) == (Mode.GRPC, Mode.HTTP_CONNECT)
+
+
+def test_file_that_cannot_be_read_leads_to_the_page_that_has_the_example() -> None:
+    with pytest.raises(BadDocument) as refused:
+        read_tenants(b"kind: Pod", "x")
+    page = (refused.value.hint or "").split()[0]
+    assert "kind: TunnelTenants" in (Path(__file__).parents[3] / page).read_text()

@@ -10,13 +10,24 @@ import pytest
 
 from garboard.errors import ClusterUnreachable
 from garboard.tunnel.agent.run import Agent, run_agent
-from garboard.tunnel.server.options import KeyPair, ServerOptions
+from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.run import ProxyServer, serve
-from garboard.tunnel.server.token_gate import AT_ONCE, Pace, TokenGate
-from garboard.tunnel.server.tokens import AgentRefused, TokenReview, TokenRules, bearer_token, check_review
-from tests.rpc.certificates import Certificates
-from tests.tunnel.clients import echo_checked, echo_server, open_tunnel
-from tests.tunnel.ends import agent_options, fetch, server_options, until
+from garboard.tunnel.server.tokens import (
+    AT_ONCE,
+    MAX_WAITING_PER_ADDRESS,
+    REFUSALS_PER_ADDRESS,
+    AgentRefused,
+    RateLimit,
+    TokenAuthenticator,
+    TokenReview,
+    TokenRules,
+    bearer_token,
+    check_review,
+)
+from garboard.tunnel.tls import KeyPair
+from tests.support.tunnel.clients import echo_checked, echo_server, open_tunnel
+from tests.support.tunnel.ends import agent_options, fetch, server_options, until
+from tools.harness.certificates import Certificates
 
 RULES = TokenRules("kube-system", "konnectivity-agent", "system:konnectivity-server")
 GOOD = TokenReview(is_authenticated=True, username=RULES.username, audiences=(RULES.audience,))
@@ -70,12 +81,12 @@ def test_good_token_passes() -> None:
     check_review(GOOD, RULES)
 
 
-def test_pace_lets_a_burst_go_and_then_spreads() -> None:
+def test_rate_limit_lets_a_burst_go_and_then_spreads() -> None:
     now = 100.0
-    pace = Pace(10, 3, clock=lambda: now)
-    assert [round(pace.take_turn(), 6) for _ in range(5)] == [0, 0, 0, 0.1, 0.2]
+    limit = RateLimit(10, 3, clock=lambda: now)
+    assert [round(limit.reserve(), 6) for _ in range(5)] == [0, 0, 0, 0.1, 0.2]
     now = 110.0
-    assert [round(pace.take_turn(), 6) for _ in range(4)] == [0, 0, 0, 0.1]
+    assert [round(limit.reserve(), 6) for _ in range(4)] == [0, 0, 0, 0.1]
 
 
 class Reviewer:
@@ -85,8 +96,8 @@ class Reviewer:
         self.good = good
         self.asked: list[tuple[str, str]] = []
         self.most_at_once = 0
-        self.gate = threading.Event()
-        self.gate.set()
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         self._at_once = 0
         self._lock = threading.Lock()
 
@@ -95,7 +106,7 @@ class Reviewer:
             self.asked.append((token, audience))
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
-        self.gate.wait(10)
+        self.may_answer.wait(10)
         with self._lock:
             self._at_once -= 1
         if token == "unreachable":
@@ -106,16 +117,110 @@ class Reviewer:
 def test_reviews_are_bounded() -> None:
     async def scenario() -> None:
         reviewer = Reviewer()
-        reviewer.gate.clear()
-        gate = TokenGate(RULES, reviewer, Pace(0, 0))
-        checks = [asyncio.create_task(gate.check((("authorization", "Bearer good"),))) for _ in range(3 * AT_ONCE)]
+        reviewer.may_answer.clear()
+        authenticator = TokenAuthenticator(RULES, reviewer, RateLimit(0, 0))
+        checks = [asyncio.create_task(authenticator.check(shown("good"), "10.0.0.1")) for _ in range(3 * AT_ONCE)]
         await asyncio.sleep(0.1)
-        reviewer.gate.set()
+        reviewer.may_answer.set()
         await asyncio.gather(*checks)
         assert reviewer.most_at_once <= AT_ONCE
         assert len(reviewer.asked) == 3 * AT_ONCE
 
     asyncio.run(scenario())
+
+
+def shown(token: str) -> tuple[tuple[str, str], ...]:
+    return (("authorization", f"Bearer {token}"),)
+
+
+def test_refused_token_is_not_reviewed_again_for_a_while() -> None:
+    now = [100.0]
+
+    async def scenario() -> None:
+        reviewer = Reviewer()
+        authenticator = TokenAuthenticator(RULES, reviewer, RateLimit(0, 0), clock=lambda: now[0])
+        for address in ("10.0.0.1", "10.0.0.1", "10.0.0.2"):
+            with pytest.raises(AgentRefused, match="invalid bearer token"):
+                await authenticator.check(shown("bad"), address)
+        assert len(reviewer.asked) == 1
+        assert await authenticator.check(shown("good"), "10.0.0.1") == RULES.username
+        now[0] += 11  # it may have become good
+        reviewer.good = "bad"
+        assert await authenticator.check(shown("bad"), "10.0.0.1") == RULES.username
+
+    asyncio.run(scenario())
+
+
+def test_token_that_could_not_be_reviewed_is_tried_again_at_once() -> None:
+    async def scenario() -> None:
+        reviewer = Reviewer()
+        authenticator = TokenAuthenticator(RULES, reviewer, RateLimit(0, 0))
+        for _ in range(2):
+            with pytest.raises(AgentRefused, match="could not be reviewed"):
+                await authenticator.check(shown("unreachable"), "10.0.0.1")
+        assert len(reviewer.asked) == 2
+
+    asyncio.run(scenario())
+
+
+def test_address_whose_tokens_are_refused_uses_up_its_budget_and_no_other() -> None:
+    now = [100.0]
+
+    async def scenario() -> None:
+        reviewer = Reviewer()
+        authenticator = TokenAuthenticator(RULES, reviewer, RateLimit(0, 0), clock=lambda: now[0])
+        for number in range(3 * REFUSALS_PER_ADDRESS):
+            with pytest.raises(AgentRefused):
+                await authenticator.check(shown(f"garbage-{number}"), "10.0.0.1")
+        assert len(reviewer.asked) == REFUSALS_PER_ADDRESS
+        assert await authenticator.check(shown("good"), "10.0.0.2") == RULES.username
+        with pytest.raises(AgentRefused, match="of its address"):
+            await authenticator.check(shown("good"), "10.0.0.1")
+        now[0] += 2.5
+        assert await authenticator.check(shown("good"), "10.0.0.1") == RULES.username
+
+    asyncio.run(scenario())
+
+
+def test_garbage_of_one_address_does_not_fill_the_queue() -> None:
+    async def scenario() -> None:
+        reviewer = Reviewer()
+        reviewer.may_answer.clear()
+        authenticator = TokenAuthenticator(RULES, reviewer, RateLimit(0, 0))
+        garbage = [
+            asyncio.create_task(authenticator.check(shown(f"garbage-{number}"), "10.0.0.1")) for number in range(1500)
+        ]
+        await until(lambda: sum(each.done() for each in garbage) == 1500 - MAX_WAITING_PER_ADDRESS)
+        waiting = asyncio.create_task(authenticator.check(shown("good"), "10.0.0.2"))
+        await asyncio.sleep(0)
+        assert not waiting.done()  # it has a place
+        reviewer.may_answer.set()
+        assert await waiting == RULES.username
+        await asyncio.wait(garbage)
+        assert all(isinstance(each.exception(), AgentRefused) for each in garbage)
+        assert not authenticator._waiting
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("content", ["good\nsecond\n", "", "\n", "go\x00od", "gööd"])
+def test_file_that_holds_no_single_token_is_refused_in_words_until_it_does(
+    certificates: Certificates, front: str, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        held = [content]
+        async with token_server(certificates, front, Reviewer()) as server:
+            options = replace(
+                agent_options(certificates, server.agent_port), agent_cert=None, agent_key=None,
+                read_token=lambda: held[0],
+            )  # fmt: skip
+            async with run_agent(options):
+                await until(lambda: sum("and not one token" in line for line in caplog.messages) >= 2)
+                held[0] = "good\n"
+                await until(lambda: server.proxy.streams)
+
+    asyncio.run(scenario())
+    assert not any("second" in line for line in caplog.messages)
 
 
 @contextlib.asynccontextmanager
@@ -163,7 +268,8 @@ def test_agent_without_a_good_token_never_gets_in(
     async def scenario() -> None:
         reviewer = Reviewer()
         async with token_server(certificates, front, reviewer) as server, token_agent(certificates, server, token):
-            await until(lambda: len(reviewer.asked) >= 2)
+            await until(lambda: server.clusters[0].denials.of("token").value >= 2)
+            assert reviewer.asked
             assert not server.proxy.streams
             _, page = await fetch(server.health_port, "/metrics")
             assert 'agent_denials_total{reason="token"}' in page

@@ -1,5 +1,7 @@
 """`garboard certs`: certificates of the node this runs on."""
 
+import secrets
+
 import click
 
 from garboard.cli.lazy import LazyCommand, LazyGroup
@@ -13,7 +15,7 @@ COMMANDS = {
         "garboard.cli.certs.generate_csr:generate_csr", "Make keys and signing requests for an external CA."
     ),
     "certificate-key": LazyCommand(
-        "garboard.cli.certs.certificate_key:certificate_key", "Print a key to encrypt shared certificates with."
+        "garboard.cli.certs:certificate_key", "Print a key to encrypt shared certificates with."
     ),
 }
 
@@ -21,3 +23,10 @@ COMMANDS = {
 @click.group(cls=LazyGroup, lazy=COMMANDS, epilog="Example: garboard certs check-expiration --output json")
 def certs() -> None:
     """Check, renew and request the certificates of a control-plane node."""
+
+
+@click.command(epilog="Example: garboard certs certificate-key")
+def certificate_key() -> None:
+    """Print a random key with which certificates can be encrypted to share them between control-plane nodes."""
+    # AES-256, as 64 hexadecimal digits.
+    click.echo(secrets.token_hex(32))

@@ -7,15 +7,18 @@ from pathlib import Path
 import click
 
 from garboard.cli.certs.options import (
-    DEFAULT_CERT_DIR,
     cert_dir_option,
     config_option,
     kubeconfig_dir_option,
     now,
-    observe_node,
     read_configuration,
 )
-from garboard.cli.output import OutputFormat, output_option, write_data
+from garboard.cli.output import output_option, write_data
+from garboard.model.component import ExternalEtcd
+from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
+from garboard.node.renewal import observe_node
+from garboard.node.reporter import OutputFormat
+from garboard.pki.expiration import expiration_report, report_document, report_text
 
 
 @click.command(epilog="Example: garboard certs check-expiration --output json")
@@ -28,11 +31,8 @@ def check_expiration(config: Path | None, cert_dir: str | None, kubeconfig_dir: 
 
     A certificate whose authority has no key here is externally managed: it cannot be renewed on this machine.
     """
-    from garboard.model.component import ExternalEtcd
-    from garboard.pki.expiration import expiration_report, report_document, report_text
-
     cluster = read_configuration(config).cluster if config else None
-    folder = cert_dir or (cluster.certificates_dir if cluster else DEFAULT_CERT_DIR)
+    folder = cert_dir or (cluster.certificates_dir if cluster else DEFAULT_CERTIFICATES_DIR)
     has_external_etcd = cluster is not None and isinstance(cluster.etcd, ExternalEtcd)
     started_at = now()
     observed = observe_node(folder, kubeconfig_dir)

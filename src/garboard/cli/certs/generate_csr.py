@@ -4,13 +4,9 @@ from pathlib import Path
 
 import click
 
-from garboard.cli.certs.options import (
-    cert_dir_option,
-    config_option,
-    kubeconfig_dir_option,
-    now,
-    read_configuration,
-)
+from garboard.cli.certs.options import cert_dir_option, config_option, kubeconfig_dir_option, read_configuration
+from garboard.cli.console import ConsoleReporter
+from garboard.node.credentials import write_signing_requests
 
 
 @click.command(epilog="Example: garboard certs generate-csr --config kubeadm.yaml --cert-dir pki --kubeconfig-dir .")
@@ -23,31 +19,4 @@ def generate_csr(config: Path | None, cert_dir: str | None, kubeconfig_dir: str)
     Every certificate gets a .key and a .csr file; put the signed certificate beside them as .crt. Every kubeconfig is
     written without its certificates, with a .csr file beside it. Files that exist are never overwritten.
     """
-    from garboard.host import HostFolder
-    from garboard.pki.files import write_files
-    from garboard.pki.inputs import inputs_of
-    from garboard.pki.keys import PooledKeys
-    from garboard.pki.signing_requests import (
-        CERTIFICATE_REQUEST_FILES,
-        KUBECONFIG_REQUEST_FILES,
-        certificate_requests,
-        kubeconfig_requests,
-        refuse_to_overwrite,
-    )
-
-    configuration = read_configuration(config)
-    inputs = inputs_of(configuration)
-    certificates_dir = cert_dir or configuration.cluster.certificates_dir
-    pki, conf = HostFolder(certificates_dir), HostFolder(kubeconfig_dir)
-    refuse_to_overwrite(pki, CERTIFICATE_REQUEST_FILES)
-    refuse_to_overwrite(conf, KUBECONFIG_REQUEST_FILES)
-    with PooledKeys([inputs.key_algorithm] * 12) as keys:
-        started_at = now()
-        certificates = certificate_requests(inputs, keys, started_at)
-        kubeconfigs = kubeconfig_requests(inputs, keys, started_at)
-    for written, folder, files in ((certificates_dir, pki, certificates), (kubeconfig_dir, conf, kubeconfigs)):
-        click.echo(f"generating keys and CSRs in {written}")
-        write_files(folder, files)
-        for file in files:
-            if file.name.endswith(".csr"):
-                click.echo(f"  {file.name.removesuffix('.csr')}")
+    write_signing_requests(read_configuration(config), cert_dir, kubeconfig_dir, ConsoleReporter())

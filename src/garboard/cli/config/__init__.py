@@ -9,7 +9,7 @@ COMMANDS = {
     "validate": LazyCommand("garboard.cli.config.validate:validate", "Check a configuration file."),
     "migrate": LazyCommand("garboard.cli.config.migrate:migrate", "Convert a file to the current API version."),
     "explain": LazyCommand("garboard.cli.config.explain:explain", "Tell where a rendered field's value comes from."),
-    "images": LazyCommand("garboard.cli.config.images:images", "List the container images of the control plane."),
+    "images": LazyCommand("garboard.cli.config.images:images", "List and pull the images of the control plane."),
 }
 
 

@@ -1,4 +1,4 @@
-"""What the config commands share: reading a file on this machine, and saying what there is to say about it."""
+"""What the config commands share: reading a file on this machine, and printing warnings about it."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -7,21 +7,20 @@ from typing import TypeVar
 
 import click
 
-from garboard.config.load import ConfigFile
-from garboard.config.reading import ReadOptions
+from garboard.cli.completing import complete_versions
 from garboard.config.versions import ResolvedVersion, resolve_version
-from garboard.host import read_file
-from garboard.host.facts import MachineFacts
+from garboard.errors import as_usage
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 config_path = click.Path(path_type=Path)
 
 
-def version_option(command: Command) -> Command:
+def emulated_version_option(command: Command) -> Command:
     """Add `--kubernetes-version` to a command that may have to be told which minor to emulate."""
     option = click.option(
         "--kubernetes-version", default="stable-1", show_default=True, metavar="VERSION",
+        shell_complete=complete_versions,
         help="Emulate kubeadm of this version's minor where no file names one. Labels mean the newest supported.",
     )  # fmt: skip
     return option(command)
@@ -29,16 +28,10 @@ def version_option(command: Command) -> Command:
 
 def supported_version(text: str) -> ResolvedVersion:
     """Resolve a version given on the command line; a minor that we do not know is refused with the list."""
-    version = resolve_version(text)
-    assert version.facts is not None
+    with as_usage():
+        version = resolve_version(text)
+        assert version.facts is not None
     return version
-
-
-def open_config(path: Path, options: ReadOptions, version: ResolvedVersion) -> ConfigFile:
-    """Read a configuration file; its own kubernetesVersion goes before the one of the command line."""
-    return ConfigFile.read(
-        read_file(path), file=str(path), host=MachineFacts(), options=options, version=version.release
-    )
 
 
 def show_warnings(warnings: Iterable[str]) -> None:

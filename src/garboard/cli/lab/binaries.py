@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
-from garboard.cli.lab.wiring import tell
-from garboard.cli.output import OutputFormat, output_option, write_data
+from garboard.cli.lab.wiring import report
+from garboard.cli.output import output_option, write_data
 from garboard.documents import Json
 from garboard.host import Machine
-from garboard.lab.binaries import CLUSTER_PROGRAMS, Binaries, Found, Source, Wanted, default_cache
-from garboard.model import DEFAULT_VERSION
+from garboard.lab.binaries import CLUSTER_PROGRAMS, Binaries, BinarySource, Found, Wanted, default_cache
+from garboard.model import DEFAULT_VERSION, SUPPORTED_VERSIONS
+from garboard.node.reporter import OutputFormat
 
 
 @click.group(epilog="Example: garboard lab binaries get --kubernetes-version v1.36.4")
@@ -23,18 +24,16 @@ def binaries() -> None:
 )
 @click.argument("programs", nargs=-1, metavar="[PROGRAM[@VERSION]]...")
 @click.option(
-    "--kubernetes-version",
-    metavar="VERSION",
-    default=str(DEFAULT_VERSION),
-    show_default=True,
-    help="The release they belong to.",
-)
+    "--kubernetes-version", "releases", metavar="VERSION", multiple=True, default=(str(DEFAULT_VERSION),),
+    show_default=True, help="The release they belong to, or all; of several, what they share is built once.",
+)  # fmt: skip
 @click.option(
     "--from", "given", type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="A folder with programs of yours, looked at first: PROGRAM, VERSION/PROGRAM or PROGRAM/VERSION/PROGRAM.",
 )  # fmt: skip
 @click.option(
-    "--source", type=click.Choice([each.value for each in Source]), default=Source.AUTO.value, show_default=True,
+    "--source", type=click.Choice([each.value for each in BinarySource]), default=BinarySource.AUTO.value,
+    show_default=True,
     help="Where missing ones come from; auto downloads releases and builds from source where it cannot.",
 )  # fmt: skip
 @click.option(
@@ -44,15 +43,19 @@ def binaries() -> None:
 @click.option("--keep-build-cache", is_flag=True, help="Keep the private build cache for the next build.")
 @output_option
 def get(
-    programs: tuple[str, ...], kubernetes_version: str, given: Path | None, source: str, build_cache: Path | None,
+    programs: tuple[str, ...], releases: tuple[str, ...], given: Path | None, source: str, build_cache: Path | None,
     keep_build_cache: bool, output: OutputFormat,
 ) -> None:  # fmt: skip
-    """Make sure that each PROGRAM is on this machine and print where; without any, all that a cluster needs."""
+    """Make sure that each PROGRAM is on this machine and print where.
+
+    `cluster` stands for all that a cluster needs, and is what you get without any PROGRAM.
+    """
     store = Binaries(
-        Machine(), given=given.absolute() if given else None, source=Source(source), report=tell,
+        Machine(), given=given.absolute() if given else None, source=BinarySource(source), report=report,
         build_cache=build_cache.absolute() if build_cache else None, keep_build_cache=keep_build_cache,
     )  # fmt: skip
-    found = store.get(_wanted(store, each, kubernetes_version) for each in programs or CLUSTER_PROGRAMS)
+    names = [name for each in programs or ("cluster",) for name in (CLUSTER_PROGRAMS if each == "cluster" else (each,))]
+    found = store.get(_wanted(store, name, release) for release in _releases(releases) for name in names)
     write_data([_as_json(each) for each in found], output, text=_as_text(found))
 
 
@@ -75,6 +78,11 @@ def list_(output: OutputFormat) -> None:
     ]
     lines = (f"{w.program.name:26}{w.version:10}{found.path if found else '-'}\n" for w, found in rows)
     write_data(data, output, text="".join(lines))
+
+
+def _releases(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the releases that were asked for; `all` are those that garboard supports, the newest first."""
+    return tuple(str(version) for version in reversed(SUPPORTED_VERSIONS)) if "all" in given else given
 
 
 def _wanted(store: Binaries, text: str, kubernetes: str) -> Wanted:

@@ -13,7 +13,7 @@ from garboard.lab.supervisor import Setting, Supervisor
 
 
 def main() -> None:
-    """Run a supervisor until it is told to end."""
+    """Run a supervisor until a request or a signal ends it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--name", required=True)
@@ -31,7 +31,7 @@ def main() -> None:
     forward.setblocking(False)
 
     async def run() -> None:
-        await Supervisor(setting, services).run(forward)
+        await Supervisor(setting, services, lab.machine).run(forward)
 
     asyncio.run(run())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from garboard.cli.patch.inputs import node_options, read_many, read_patches, version_option
+from garboard.cli.patch.inputs import node_options, read_many, read_patches, schema_version_option
 from garboard.documents import Json
 from garboard.errors import BadUsage
 from garboard.host import is_folder, list_tree, make_folder, write_file
@@ -23,7 +23,7 @@ from garboard.schema import load_schema
 @click.option("-f", "--filename", "bases", multiple=True, metavar="FILE", help="Unpatched manifests, for flag patches.")
 @click.option("--out", required=True, metavar="DIR", help="The directory to make; it must not hold anything yet.")
 @node_options
-@version_option
+@schema_version_option
 def compile_(
     directory: str,
     bases: tuple[str, ...],

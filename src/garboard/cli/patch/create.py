@@ -1,9 +1,10 @@
 """`garboard patch create`."""
 
+import sys
+
 import click
 
-from garboard.cli.patch.documents import write_document
-from garboard.cli.patch.inputs import compat_option, read_one, shape_for, version_option
+from garboard.cli.patch.inputs import compat_option, document_text, read_one, schema_version_option, shape_for
 from garboard.errors import BadUsage
 from garboard.model import KubernetesVersion
 from garboard.patches import create_three_way, create_two_way
@@ -25,7 +26,7 @@ from garboard.schema import load_schema
 )
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), default="yaml", show_default=True)
 @compat_option
-@version_option
+@schema_version_option
 def create(
     original: str,
     modified: str,
@@ -53,4 +54,4 @@ def create(
         patch = create_three_way(
             before, after, read_one(current).value, shape, overwrite=overwrite, preconditions=names
         )
-    write_document(patch, output)
+    sys.stdout.write(document_text(patch, output))

@@ -1,4 +1,4 @@
-"""What the patch commands share: options, and reading originals and patches from the machine."""
+"""What the patch commands share: options, reading originals and patches from the machine, and printing documents."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import click
 
-from garboard.documents import Json, read_json, read_stream, read_yaml, refuse_second_document
-from garboard.errors import BadDocument, BadUsage, InvalidValue, PatchFailed
+from garboard.cli.completing import complete_dangers, complete_versions
+from garboard.documents import Json, read_json, read_stream, read_yaml, refuse_second_document, write_json, write_yaml
+from garboard.errors import BadDocument, BadUsage, InvalidValue, PatchFailed, as_usage
 from garboard.host import is_folder, list_tree, read_file
 from garboard.model import DEFAULT_VERSION, KubernetesVersion, reference_version
 from garboard.patches import (
@@ -19,7 +20,7 @@ from garboard.patches import (
     PatchFile,
     PatchSet,
     PatchType,
-    Source,
+    SourceText,
     as_decoded,
     read_patch_tree,
 )
@@ -34,16 +35,21 @@ class VersionType(click.ParamType[KubernetesVersion]):
     name = "version"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> KubernetesVersion:
-        return value if isinstance(value, KubernetesVersion) else reference_version(KubernetesVersion.parse(str(value)))
+        if isinstance(value, KubernetesVersion):
+            return value
+        with as_usage():
+            return reference_version(KubernetesVersion.parse(str(value)))
 
 
-def version_option(command: Command) -> Command:
+def schema_version_option(command: Command) -> Command:
     return click.option(
         "--kubernetes-version",
         "version",
         type=VersionType(),
         default=str(DEFAULT_VERSION),
         show_default=True,
+        is_eager=True,
+        shell_complete=complete_versions,
         help="The Kubernetes version whose types and kubeadm rules apply.",
     )(command)
 
@@ -54,9 +60,8 @@ def original_option(command: Command) -> Command:
         "--filename",
         "originals",
         multiple=True,
-        required=True,
         metavar="FILE",
-        help="The manifest to patch: a file or - for stdin; also a folder, except with --patches.",
+        help="The manifests to patch: files with one or more documents, folders, or - for stdin.",
     )(command)
 
 
@@ -70,6 +75,17 @@ def node_options(command: Command) -> Command:
     )(command)
 
 
+def accept_option(command: Command) -> Command:
+    return click.option(
+        "--accept",
+        "accepted",
+        multiple=True,
+        metavar="CODE",
+        shell_complete=complete_dangers,
+        help="Accept a danger by the code of its finding; a comment in the patch does so with a reason.",
+    )(command)
+
+
 def compat_option(command: Command) -> Command:
     return click.option(
         "--compat", is_flag=True, help="Do what kubectl and kubeadm do, quirks included; refuse nothing they accept."
@@ -80,7 +96,7 @@ def compat_option(command: Command) -> Command:
 class Original:
     """A document to be patched, with its text for origins."""
 
-    source: Source
+    source: SourceText
     value: Json
 
 
@@ -105,7 +121,7 @@ def read_one(path: str, *, as_yaml: bool = False, is_first_enough: bool = False)
     value = (read_json if is_json else read_yaml)(text, source=path)
     if not is_json and not is_first_enough:
         refuse_second_document(text, source=path)
-    return Original(Source(path, text), value if as_yaml else as_decoded(value))
+    return Original(SourceText(path, text), value if as_yaml else as_decoded(value))
 
 
 def read_many(paths: Sequence[str]) -> Iterator[Original]:
@@ -115,9 +131,16 @@ def read_many(paths: Sequence[str]) -> Iterator[Original]:
         for file in _files_of(path):
             for document in read_stream(read_file(file), source=file):
                 is_empty = False
-                yield Original(Source(file, document.text, document.line), as_decoded(document.value))
+                yield Original(SourceText(file, document.text, document.line), as_decoded(document.value))
     if paths and is_empty:
         raise BadDocument(f"{', '.join(paths)} holds no document", hint="name a file with at least one manifest")
+
+
+def read_manifests(paths: Sequence[str]) -> Iterator[Original]:
+    """Yield every document of files, folders and streams as kubeadm reads its own: always as YAML."""
+    for each in read_many(paths):
+        source = each.source
+        yield Original(source, read_yaml(source.text, source=source.name, line=source.line))
 
 
 def _files_of(path: str) -> Iterator[str]:
@@ -130,10 +153,13 @@ def _files_of(path: str) -> Iterator[str]:
         yield path
 
 
-def read_patches(directory: str, schema: Schema, node: NodeFacts) -> PatchSet:
-    """Read a patch directory: kubeadm's, or a tree of layers if it holds the marker."""
+def read_patches(directory: str, schema: Schema, node: NodeFacts, *, is_node_known: bool = False) -> PatchSet:
+    """Read a patch directory: kubeadm's, or a tree of layers if it holds the marker.
+
+    A node that was asked for needs layers to choose from, unless it is known from elsewhere which one it is.
+    """
     files = patch_files(directory)
-    if (node.name or node.role) and not any(file.path == MARKER for file in files):
+    if not is_node_known and (node.name or node.role) and not any(file.path == MARKER for file in files):
         # Without the marker every folder is applied, those of other nodes and roles as well.
         raise BadUsage(
             f"{directory} has no layers for --role and --node to choose from: it holds no {MARKER}",
@@ -148,7 +174,7 @@ def patch_files(directory: str) -> list[PatchFile]:
     return [PatchFile(path, str(root / path), partial(read_file, root / path)) for path in list_tree(root)]
 
 
-def read_single_patch(source: Source, type_: PatchType, *, is_first_enough: bool) -> Patch:
+def read_single_patch(source: SourceText, type_: PatchType, *, is_first_enough: bool) -> Patch:
     """Return the patch of `--patch-file`; kubectl uses the first document, and so do we if that is enough."""
     patch = Patch.from_kubectl(source, type_)
     if not is_first_enough:
@@ -204,3 +230,11 @@ def only(originals: Sequence[str]) -> str:
     if len(originals) != 1:
         raise BadUsage("one -f is expected here", hint="patch one target at a time")
     return originals[0]
+
+
+def document_text(document: Json, output: str) -> str:
+    """Return a document as text that ends with a newline: JSON as kubectl writes it, YAML as kubeadm and kubectl do."""
+    if output == "yaml":
+        return write_yaml(document)
+    text = write_json(document)
+    return text if text.endswith("\n") else text + "\n"

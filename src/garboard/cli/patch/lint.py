@@ -6,21 +6,27 @@ import sys
 import click
 
 from garboard import __version__
+from garboard.cli.color import color_option, painted_findings
+from garboard.cli.completing import complete_codes, complete_kinds, complete_targets
 from garboard.cli.output import write_data
-from garboard.cli.patch.inputs import VersionType, node_options, version_option
+from garboard.cli.patch.inputs import VersionType, accept_option, node_options, schema_version_option
 from garboard.cli.patch.lint_inputs import LintInputs, LintRequest
 from garboard.errors import BadDocument
 from garboard.model import KubernetesVersion
 from garboard.patches import (
+    ACCEPT,
+    IGNORE,
+    check_codes,
     count_errors,
     findings_as_json,
     findings_as_sarif,
     findings_as_text,
     summary,
+    with_exceptions,
 )
 
 
-@click.command(epilog="Example: garboard patch lint ./patches -f kube-apiserver.yaml --to v1.37.1 -o sarif")
+@click.command(epilog="Example: garboard patch lint ./patches --config kubeadm.yaml --accept probe-removed -o sarif")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option(
     "-f",
@@ -30,8 +36,17 @@ from garboard.patches import (
     metavar="FILE",
     help="Manifests to try the patches on: files, folders, or - for stdin.",
 )
-@click.option("--target", help="What a single patch file is for, if its name does not say it.")
-@click.option("--kind", default="", metavar="KIND", help="The kind that a single patch file is for.")
+@click.option("--config", metavar="FILE", help="Try the patches on what is rendered from this kubeadm configuration.")
+@click.option(
+    "--target", shell_complete=complete_targets, help="What a single patch file is for, if its name does not say it."
+)
+@click.option(
+    "--kind",
+    default="",
+    metavar="KIND",
+    shell_complete=complete_kinds,
+    help="The kind that a single patch file is for.",
+)
 @click.option(
     "--type",
     "type_",
@@ -42,8 +57,18 @@ from garboard.patches import (
 @click.option(
     "--to", type=VersionType(), metavar="VERSION", help="Check against this version and tell what breaks on the way."
 )
-@version_option
+@schema_version_option
 @node_options
+@accept_option
+@click.option(
+    "--disable",
+    "disabled",
+    multiple=True,
+    metavar="CODE",
+    shell_complete=complete_codes,
+    help="Leave out the findings of a rule.",
+)
+@click.option("--warnings-as-errors", is_flag=True, help="Exit with 3 if there are warnings.")
 @click.option(
     "-o",
     "--output",
@@ -52,25 +77,46 @@ from garboard.patches import (
     show_default=True,
     help="How to print the findings.",
 )
+@color_option
 @click.pass_context
 def lint(
-    ctx: click.Context, /, output: str, version: KubernetesVersion, to: KubernetesVersion | None, **options: object
+    ctx: click.Context,
+    /,
+    output: str,
+    version: KubernetesVersion,
+    to: KubernetesVersion | None,
+    color: bool,
+    accepted: tuple[str, ...],
+    disabled: tuple[str, ...],
+    warnings_as_errors: bool,
+    **options: object,
 ) -> None:
     """Check patches against the fields, flags and feature gates of a Kubernetes version.
 
-    PATH is a patch directory, a tree of layers (all of them, unless --node or --role picks some) or a patch file. With
-    -f the patches are tried as well, which shows those that find nothing, change nothing or overwrite each other.
+    PATH is a patch directory, a tree of layers (all of them, unless --node or --role picks some) or a patch file. The
+    results are judged on what kubeadm renders by default: what Kubernetes refuses, and what the cluster would lose
+    (docs/lint-codes.md lists the codes). With -f the patches are tried on your manifests instead, which also shows
+    those that find nothing, change nothing or overwrite each other; with --config on everything that is rendered, and
+    PATH may be left out if the configuration names it.
 
-    Exits with 3 if there are errors; warnings alone exit with 0.
+    Exits with 3 if there are errors; warnings alone exit with 0, unless --warnings-as-errors is given.
     """
-    inputs = LintInputs.read(LintRequest(**options))  # type: ignore[arg-type]
-    findings = inputs.lint_towards(version, to) if to else inputs.lint(version)
-    against = to or version
+    check_codes(accepted, ACCEPT, "--accept")
+    check_codes(disabled, IGNORE, "--disable")
+    inputs = LintInputs.read(LintRequest(**options), version)  # type: ignore[arg-type]
+    findings = with_exceptions(
+        inputs.lint_towards(inputs.version, to) if to else inputs.lint(inputs.version),
+        accepted=accepted,
+        disabled=disabled,
+        is_strict=warnings_as_errors,
+    )
+    against = to or inputs.version
     if output == "sarif":
         sys.stdout.write(json.dumps(findings_as_sarif(findings, tool_version=__version__), indent=2) + "\n")
     else:
-        text = findings_as_text(findings)
+        text = painted_findings(findings_as_text(findings)) if color else findings_as_text(findings)
         write_data(findings_as_json(findings, against), output, text=text)  # type: ignore[arg-type]
-    sys.stderr.write(summary(findings, against) + "\n")
+    sys.stderr.writelines(f"[lint] {note}\n" for note in inputs.notes)
+    sys.stderr.write(f"{summary(findings, against)}{', rendered by default' if inputs.is_default else ''}\n")
     if count_errors(findings):
         ctx.exit(BadDocument.exit_code)

@@ -1,18 +1,29 @@
 """`garboard token create`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from garboard.cli.token.access import dry_run_option, find_kubeconfig, kubeconfig_option
+from garboard.cli.config.inputs import show_warnings
+from garboard.cli.flags import STRING_SLICE, joined
+from garboard.cli.token.access import dry_run_option, kubeconfig_option
+from garboard.config import (
+    ConfigFile,
+    FixedFacts,
+    ReadOptions,
+    ResolvedVersion,
+    check_mixed_flags,
+    init_from_flags,
+)
 from garboard.errors import BadUsage
-from garboard.model.go_flags import split_list
-
-if TYPE_CHECKING:
-    from garboard.config import FixedFacts
-    from garboard.kube import KubeClient
-    from garboard.model.lifecycle import BootstrapToken
+from garboard.host import read_file
+from garboard.model import DEFAULT_VERSION
+from garboard.model.duration import Duration
+from garboard.model.lifecycle import DEFAULT_TOKEN_GROUPS, DEFAULT_TOKEN_USAGES, BootstrapToken, InitConfiguration
+from garboard.node.configuration import new_token
+from garboard.node.tokens import create_tokens, find_kubeconfig
+from garboard.phases.next_steps import join_command
+from garboard.phases.tokens import plan_tokens
 
 _DEFAULT_TTL = "24h0m0s"
 # The defaults of lists are kubeadm's when nothing, or nothing but empty text, is given.
@@ -24,8 +35,12 @@ _USAGES, _GROUPS = "signing,authentication", "system:bootstrappers:kubeadm:defau
 @click.option(
     "--ttl", default=_DEFAULT_TTL, show_default=True, metavar="DURATION", help="How long it holds; 0: always."
 )
-@click.option("--usages", multiple=True, metavar="LIST", help=f"What it is good for.  [default: {_USAGES}]")
-@click.option("--groups", multiple=True, metavar="LIST", help=f"Groups of who uses it.  [default: {_GROUPS}]")
+@click.option(
+    "--usages", type=STRING_SLICE, multiple=True, callback=joined, help=f"What it is good for.  [default: {_USAGES}]"
+)
+@click.option(
+    "--groups", type=STRING_SLICE, multiple=True, callback=joined, help=f"Groups of who uses it.  [default: {_GROUPS}]"
+)
 @click.option("--description", default="", help="What it is for, in words.")
 @click.option("--print-join-command", is_flag=True, help="Print the whole command that makes a node join.")
 @click.option("--certificate-key", help="With --print-join-command: let the node become a control plane.")
@@ -50,20 +65,15 @@ def create(
 
     With --config, every token of the file is made and the first one printed.
     """
-    from garboard.config import check_mixed_flags
-    from garboard.phases.join_command import join_command
-
     check_mixed_flags(_given(context))
     if certificate_key and not print_join_command:
         raise BadUsage("cannot use --certificate-key without --print-join-command", hint="add --print-join-command")
-    if config is None:
-        tokens = _from_flags(token or "", ttl, _parts(usages), _parts(groups), description)
-    else:
-        tokens = _from_file(config, token)
+    tokens = _from_flags(token or "", ttl, usages, groups, description) if config is None else _from_file(config, token)
     admin = find_kubeconfig(kubeconfig)
     command = join_command(admin.data, admin.path, admin.read, token=tokens[0].token, certificate_key=certificate_key)
+    plan = plan_tokens(tokens)
     if not dry_run:
-        _put(admin.connect(), tokens)
+        create_tokens(plan, admin)
     click.echo(command.line() if print_join_command else tokens[0].token)
 
 
@@ -73,18 +83,9 @@ def _given(context: click.Context) -> list[str]:
     return [name.replace("_", "-") for name in written if context.get_parameter_source(name) is line]
 
 
-def _parts(texts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part for text in texts for part in split_list(text))
-
-
 def _from_flags(
     token: str, ttl: str, usages: tuple[str, ...], groups: tuple[str, ...], description: str
-) -> "tuple[BootstrapToken, ...]":
-    from garboard.config import ReadOptions, ResolvedVersion, init_from_flags
-    from garboard.model import DEFAULT_VERSION
-    from garboard.model.duration import Duration
-    from garboard.model.lifecycle import DEFAULT_TOKEN_GROUPS, DEFAULT_TOKEN_USAGES, BootstrapToken, InitConfiguration
-
+) -> tuple[BootstrapToken, ...]:
     asked = BootstrapToken(
         token=token,
         description=description,
@@ -97,11 +98,7 @@ def _from_flags(
     return init_from_flags(init, version, _facts(), ReadOptions(detects_cri=False)).config.bootstrap_tokens
 
 
-def _from_file(path: Path, token: str | None) -> "tuple[BootstrapToken, ...]":
-    from garboard.cli.config.inputs import show_warnings
-    from garboard.config import ConfigFile, ReadOptions
-    from garboard.host import read_file
-
+def _from_file(path: Path, token: str | None) -> tuple[BootstrapToken, ...]:
     if token:
         raise BadUsage("--config names the tokens, so none can be given beside it", hint="drop one of the two")
     file = ConfigFile.read(read_file(path), file=str(path), host=_facts(), options=ReadOptions(detects_cri=False))
@@ -110,28 +107,6 @@ def _from_file(path: Path, token: str | None) -> "tuple[BootstrapToken, ...]":
     return loaded.config.bootstrap_tokens
 
 
-def _facts() -> "FixedFacts":
-    """Return what stands for this machine: of all that a configuration asks of one, only the token is used."""
-    from garboard.config import FixedFacts
-    from garboard.host.facts import MachineFacts
-
-    return FixedFacts(token=MachineFacts().new_token())
-
-
-def _put(cluster: "KubeClient", tokens: "tuple[BootstrapToken, ...]") -> None:
-    from datetime import UTC, datetime
-
-    from garboard.errors import GarboardError
-    from garboard.kube import ObjectExists
-    from garboard.phases.tokens import token_action
-
-    with cluster:
-        for each in tokens:
-            try:
-                cluster.create(token_action(each, datetime.now(UTC)))
-            except ObjectExists as error:
-                raise GarboardError(
-                    f'a token with id "{each.token_id}" already exists',
-                    hint=f"delete it first: garboard token delete {each.token_id}",
-                    error_class=error.error_class,
-                ) from error
+def _facts() -> FixedFacts:
+    """Return placeholder facts of the machine: of a configuration's defaults, only the token is used here."""
+    return FixedFacts(token=new_token())

@@ -2,7 +2,9 @@
 
 import click
 
-from garboard.cli.token.access import dry_run_option, find_kubeconfig, kubeconfig_option
+from garboard.cli.token.access import dry_run_option, kubeconfig_option
+from garboard.node.tokens import delete_tokens, find_kubeconfig, find_tokens
+from garboard.phases.tokens import plan_deletion, token_id_of
 
 
 @click.command(epilog="Example: garboard token delete abcdef")
@@ -11,16 +13,10 @@ from garboard.cli.token.access import dry_run_option, find_kubeconfig, kubeconfi
 @dry_run_option
 def delete(tokens: tuple[str, ...], kubeconfig: str | None, dry_run: bool) -> None:
     """Delete tokens, each given as a whole or by its id, the six characters before the dot."""
-    from garboard.engine import DeleteObject
-    from garboard.manifests.objects import KUBE_SYSTEM
-    from garboard.phases.tokens import secret_name, token_id_of
-
     # What is no token is refused before the first one goes.
-    identifiers = [token_id_of(each) for each in tokens]
-    with find_kubeconfig(kubeconfig).connect() as cluster:
-        for each in identifiers:
-            action = DeleteObject(api_version="v1", kind="Secret", namespace=KUBE_SYSTEM, name=secret_name(each))
-            cluster.require(action.kind, action.namespace, action.name)
-            if not dry_run:
-                cluster.delete(action)
-            click.echo(f'bootstrap token "{each}" {"would be " if dry_run else ""}deleted')
+    plan = plan_deletion([token_id_of(each) for each in tokens])
+    admin = find_kubeconfig(kubeconfig)
+    if dry_run:
+        find_tokens(plan, admin, lambda each: click.echo(f'bootstrap token "{each}" would be deleted'))
+    else:
+        delete_tokens(plan, admin, lambda each: click.echo(f'bootstrap token "{each}" deleted'))

@@ -2,11 +2,17 @@
 
 import json
 import sys
+from datetime import UTC, datetime
 
 import click
 
-from garboard.cli.output import OutputFormat, output_option
-from garboard.cli.token.access import find_kubeconfig, kubeconfig_option
+from garboard.cli.config.inputs import show_warnings
+from garboard.cli.output import output_option
+from garboard.cli.token.access import kubeconfig_option
+from garboard.documents import write_yaml
+from garboard.node.reporter import OutputFormat
+from garboard.node.tokens import find_kubeconfig, read_tokens
+from garboard.phases.tokens import tokens_as_text
 
 
 @click.command("list", epilog="Example: garboard token list --output json")
@@ -14,15 +20,7 @@ from garboard.cli.token.access import find_kubeconfig, kubeconfig_option
 @output_option
 def list_tokens(kubeconfig: str | None, output: OutputFormat) -> None:
     """Show the tokens of the cluster, and how long each of them holds."""
-    from datetime import UTC, datetime
-
-    from garboard.cli.config.inputs import show_warnings
-    from garboard.documents import write_yaml
-    from garboard.manifests.objects import KUBE_SYSTEM
-    from garboard.phases.tokens import SELECTOR, stored_tokens, tokens_as_text
-
-    with find_kubeconfig(kubeconfig).connect() as cluster:
-        tokens, warnings = stored_tokens(cluster.selected("Secret", KUBE_SYSTEM, SELECTOR))
+    tokens, warnings = read_tokens(find_kubeconfig(kubeconfig))
     show_warnings(warnings)
     if output == "text":
         sys.stdout.write(tokens_as_text(tokens, datetime.now(UTC)))

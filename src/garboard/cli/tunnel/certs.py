@@ -1,8 +1,15 @@
 """`garboard tunnel certs`."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+
+from garboard.errors import as_usage
+from garboard.host import HostFolder
+from garboard.pki.files import write_files
+from garboard.pki.keys import SystemKeys
+from garboard.tunnel.deploy.certificates import plan_certificates, tunnel_certificates
 
 
 @click.command(
@@ -21,15 +28,9 @@ def certs(output: Path, server_names: tuple[str, ...], agents: tuple[str, ...]) 
     What is in the folder already stays: run it again for one more agent, or delete a pair to have it renewed. For
     --tenants give every cluster a folder, and so an authority, of its own.
     """
-    from datetime import UTC, datetime
-
-    from garboard.host import HostFolder
-    from garboard.pki.files import write_files
-    from garboard.pki.keys import SystemKeys
-    from garboard.tunnel.deploy.certificates import places, plan_certificates
-
     folder = HostFolder(str(output))
-    wanted = places(server_names, agents or ("",))
+    with as_usage():
+        wanted = tunnel_certificates(server_names, agents or ("",))
     files = plan_certificates(wanted, folder, SystemKeys(), datetime.now(UTC))
     write_files(folder, files)
     for file in files:

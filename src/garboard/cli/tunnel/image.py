@@ -9,15 +9,16 @@ from garboard.host import Machine
 from garboard.lab.binaries.download import machine_architecture
 from garboard.lab.bundle import garboard_image
 from garboard.lab.images import write_archive
-from garboard.tunnel.deploy import DEFAULT_IMAGE
+from garboard.model.tunnel import TUNNEL_IMAGE
 
 
 @click.command(epilog="Example: garboard tunnel image -o tunnel.tar")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Archive to write.")
-@click.option("--name", default=DEFAULT_IMAGE, show_default=True, help="Name of the image, with its tag.")
+@click.option("--name", default=TUNNEL_IMAGE, show_default=True, help="Name of the image, with its tag.")
 def image(output: Path, name: str) -> None:
     """Write an image that runs garboard, with the Python of this machine in it; no registry or Docker is needed."""
-    with tempfile.TemporaryDirectory(prefix="garboard-image-") as staging, output.open("wb") as into:
-        made = garboard_image(name, Path(staging), Machine())
-        write_archive(made, into, architecture=machine_architecture())
+    machine = Machine()
+    with tempfile.TemporaryDirectory(prefix="garboard-image-") as staging, machine.writing(output) as into:
+        made = garboard_image(name, Path(staging), machine)
+        write_archive(made, into, machine, architecture=machine_architecture())
     click.echo(str(output))

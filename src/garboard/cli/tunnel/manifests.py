@@ -6,7 +6,12 @@ from pathlib import Path
 import click
 
 from garboard.errors import BadUsage
-from garboard.tunnel.deploy import DEFAULT_IMAGE
+from garboard.host import Machine
+from garboard.model.tunnel import TUNNEL_IMAGE, parse_bind_address
+from garboard.tunnel.deploy.manifests import bootstrap_kubeconfig, deployment_files
+from garboard.tunnel.deploy.plan import Authentication, Deployment
+from garboard.tunnel.destinations import Destination
+from garboard.tunnel.server.tenants import Mode
 
 _EXAMPLE = (
     "Example: garboard tunnel manifests -o out --server-host konnectivity.example.com --bind-address 10.255.0.1 "
@@ -30,7 +35,7 @@ _EXAMPLE = (
 @click.option("--bind-address", help="Address on every node where its agent stands in for the API server.")
 @click.option("--local-port", default=6443, show_default=True, help="Port there; the API server listens on the same.")
 @click.option("--api-server", default="127.0.0.1:6443", show_default=True, help="API server, as the server reaches it.")
-@click.option("--image", default=DEFAULT_IMAGE, show_default=True, help="Image with garboard in it (`tunnel image`).")
+@click.option("--image", default=TUNNEL_IMAGE, show_default=True, help="Image with garboard in it (`tunnel image`).")
 @click.option("--pki-dir", default="/etc/kubernetes/konnectivity", show_default=True, help="Where `tunnel certs` go.")
 @click.option("--cluster-ca", type=click.Path(path_type=Path), help="The cluster's authority, for the kubelet.")
 @click.option("--token", help="A bootstrap token, for the kubelet; `-` reads it from stdin.")
@@ -44,13 +49,6 @@ def manifests(
     Folder control-plane/ is for control-plane nodes, node/ for every node, cluster/ for `kubectl apply`. With
     --cluster-ca and --token, node/ gets a bootstrap kubeconfig that leads the kubelet to its agent.
     """
-    from garboard.host import Machine
-    from garboard.tunnel.deploy.link import parse_bind_address
-    from garboard.tunnel.deploy.manifests import bootstrap_kubeconfig, deployment_files
-    from garboard.tunnel.deploy.plan import Authentication, Deployment
-    from garboard.tunnel.destinations import Destination
-    from garboard.tunnel.server.tenants import Mode
-
     if authentication == "token" and bind_address:
         raise BadUsage(
             "--bind-address needs --authentication certificate",
@@ -77,6 +75,6 @@ def manifests(
         config = bootstrap_kubeconfig(deployment, machine.read_file(cluster_ca), secret)
         files["node/bootstrap-kubelet.conf"] = (config, 0o600)
     for name, (data, mode_bits) in sorted(files.items()):
-        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        machine.make_folder((output / name).parent)
         machine.write_file(output / name, data, mode=mode_bits)
         click.echo(str(output / name))

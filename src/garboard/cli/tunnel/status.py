@@ -5,6 +5,7 @@ import json
 import click
 
 from garboard.cli.tunnel.admin import ask_admin
+from garboard.tunnel.report import status_text
 
 
 @click.command(epilog="Example: garboard tunnel status --admin 127.0.0.1:8133")
@@ -12,7 +13,5 @@ from garboard.cli.tunnel.admin import ask_admin
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def status(admin: str | None, output: str) -> None:
     """Show what a server or agent on this machine has: agents or servers, targets, tenants, denials, queues."""
-    from garboard.tunnel.report import status_text
-
     document = ask_admin(admin, "/status")
     click.echo(status_text(document) if output == "text" else json.dumps(document, indent=4), nl=output != "text")

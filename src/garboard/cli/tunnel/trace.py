@@ -5,6 +5,7 @@ import json
 import click
 
 from garboard.cli.tunnel.admin import ask_admin
+from garboard.tunnel.report import trace_text
 
 
 @click.command(epilog="Example: garboard tunnel trace --to 10.96.0.10:53 --agent node7")
@@ -18,8 +19,6 @@ def trace(to: str, agent: str | None, tenant: str | None, admin: str | None, out
 
     On a node, through its agent, the way leads to the control plane; on a server, to what an agent reaches.
     """
-    from garboard.tunnel.report import trace_text
-
     chosen = {name: value for name, value in (("agent", agent), ("tenant", tenant)) if value}
     document = ask_admin(admin, "/trace", to=to, **chosen)
     click.echo(trace_text(document) if output == "text" else json.dumps(document, indent=4), nl=output != "text")

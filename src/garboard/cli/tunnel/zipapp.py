@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from garboard.host import Machine
 from garboard.lab.bundle import write_zipapp
 
 
@@ -14,5 +15,5 @@ def zipapp(output: Path) -> None:
 
     It unpacks itself below $XDG_CACHE_HOME (or ~/.cache, or a folder in /tmp) when it runs for the first time.
     """
-    write_zipapp(output)
+    write_zipapp(output, Machine())
     click.echo(str(output))

@@ -1,4 +1,4 @@
-"""Taking a program from its official release, held against the checksum that is published with it."""
+"""Downloading a program from its official release and verifying the checksum that is published with it."""
 
 import hashlib
 import io
@@ -11,9 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 from garboard.errors import GarboardError
 from garboard.lab.binaries.pins import Wanted
-from garboard.lab.machine import Machine
+from garboard.lab.machine import LabMachine
 
-# The first request tells whether releases can be reached at all: nobody should wait long to learn that they cannot.
+# The first request shows whether releases can be reached at all; where they cannot, it should fail soon.
 CHECKSUM_TIMEOUT_S = 5.0
 DOWNLOAD_TIMEOUT_S = 600.0
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
@@ -27,7 +27,7 @@ class BadChecksum(GarboardError):
 
 @dataclass(frozen=True, slots=True)
 class Downloader:
-    machine: Machine
+    machine: LabMachine
     arch: str
 
     def download(self, wanted: Wanted, into: Path) -> None:
@@ -45,7 +45,7 @@ class Downloader:
                 f"{url} has the SHA-256 {found}, published is {expected}",
                 hint="do not use it; try again later or build from source with --source build",
             )
-        into.mkdir(parents=True, exist_ok=True)
+        self.machine.make_folder(into)
         for name in wanted.program.files:
             member = self._fill(release.member, wanted, file=name) if release.member else None
             self.machine.write_file(into / name, extract(data, member, url) if member else data, mode=0o755)

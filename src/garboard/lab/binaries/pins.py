@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Self
 
-from garboard.errors import InvalidValue
+from garboard.errors import BadUsage
 from garboard.model import DEFAULT_VERSION
 
 # What a node or a control plane of the lab runs; kubectl is how a person looks at it.
@@ -82,11 +82,11 @@ class Pins:
         """Name `program` at `version`, or at the version that belongs to the Kubernetes release `kubernetes`."""
         found = self.programs.get(program)
         if found is None:
-            raise InvalidValue(f"the lab knows no program {program!r}", hint=f"known are {', '.join(self.programs)}")
+            raise BadUsage(f"the lab knows no program {program!r}", hint=f"known are {', '.join(self.programs)}")
         chosen = version or self._version_for(found, kubernetes)
         known = self.versions(found)
         if chosen not in known:
-            raise InvalidValue(
+            raise BadUsage(
                 f"{program} {chosen} is not known to the lab; known are {', '.join(known)}",
                 hint="see `garboard lab binaries list`, or put the program in a folder and pass --from",
             )
@@ -105,10 +105,9 @@ class Pins:
             return self.alone[program.name]
         group = self.kubernetes.get(kubernetes)
         if group is None:
-            raise InvalidValue(
+            raise BadUsage(
                 f"Kubernetes {kubernetes} is not known to the lab; known are {', '.join(self.kubernetes)}",
-                hint=f"pass --kubernetes-version {DEFAULT_VERSION}",
-                error_class="unsupported-version",
+                hint=f"pass --kubernetes-version {next(iter(self.kubernetes))}",
             )
         return kubernetes if program.follows is None else group[program.follows]
 

@@ -1,12 +1,13 @@
-"""Where programs are: one folder per program and version in the cache, filled from whichever source can.
+"""Where programs are: one folder per program and version in the cache, filled by download or build.
 
 A folder appears in the cache by a rename, so a folder that is there is whole.
 """
 
 import os
-import shutil
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
@@ -16,10 +17,13 @@ from garboard.errors import GarboardError
 from garboard.lab.binaries.build import Builder, Report
 from garboard.lab.binaries.download import BadChecksum, Downloader, machine_architecture
 from garboard.lab.binaries.pins import Pins, Wanted, read_pins
-from garboard.lab.machine import Machine
+from garboard.lab.machine import LabMachine
+
+_DEFAULT_FOLDER = ("garboard", "binaries")
+_BUILD, _INCOMING = BUILD_FOLDERS = (".build", ".incoming")
 
 
-class Source(StrEnum):
+class BinarySource(StrEnum):
     """Where a program may come from when neither the given folder nor the cache has it."""
 
     AUTO = "auto"
@@ -38,7 +42,13 @@ class Found:
 
 def default_cache() -> Path:
     """Return the folder of the programs: garboard/binaries under XDG_CACHE_HOME or ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "garboard" / "binaries"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / Path(*_DEFAULT_FOLDER)
+
+
+def go_modules_folder() -> Path:
+    """Return where Go keeps the source of modules, those of others too: GOMODCACHE, or pkg/mod under GOPATH or ~/go."""
+    path = os.environ.get("GOPATH", "").split(":")[0] or Path.home() / "go"
+    return Path(os.environ.get("GOMODCACHE") or Path(path) / "pkg" / "mod")
 
 
 def _silent(_line: str) -> None:
@@ -49,10 +59,10 @@ def _silent(_line: str) -> None:
 class Binaries:
     """Finds programs and makes those that are missing."""
 
-    machine: Machine
+    machine: LabMachine
     cache: Path = field(default_factory=default_cache)
     given: Path | None = None
-    source: Source = Source.AUTO
+    source: BinarySource = BinarySource.AUTO
     build_cache: Path | None = None
     keep_build_cache: bool = False
     report: Report = _silent
@@ -71,8 +81,10 @@ class Binaries:
         asked = tuple(dict.fromkeys(wanted))
         missing = [each for each in asked if self.find(each) is None]
         if missing:
-            self.cache.mkdir(parents=True, exist_ok=True)
-            self._make(missing)
+            with self.in_use():
+                is_built = self._make(missing)
+            if is_built and not self.keep_build_cache:
+                self.drop_build_cache()
         found = [self.find(each) for each in asked]
         assert all(found), "what could not be made has raised"
         return tuple(each for each in found if each)
@@ -86,12 +98,51 @@ class Binaries:
         folder = self._folder(wanted)
         return Found(wanted, _path_in(folder, wanted), "cache") if folder.is_dir() else None
 
+    @property
+    def build_cache_folder(self) -> Path:
+        """Where Go keeps what it has compiled."""
+        return self.build_cache or self._workspace / "gocache"
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While the block runs, nobody removes what is being downloaded or built in the cache."""
+        self.machine.make_folder(self.cache)
+        with self.machine.locked(self._lock, shared=True):
+            yield
+
+    @contextmanager
+    def idle(self) -> Iterator[bool]:
+        """Let nobody download or build while the block runs; it learns whether somebody does so already."""
+        with self.machine.locked(self._lock, wait=False) as is_idle:
+            yield is_idle
+
+    def drop_build_cache(self) -> None:
+        """Remove the private build cache, unless another process builds."""
+        with self.idle() as is_idle:
+            if is_idle:
+                self.machine.remove_tree(self._workspace / "gocache", ignore_errors=True)
+
+    def folders_beside(self) -> list[Path]:
+        """Return what tests keep beside the programs: other programs to compare with, and what these answered."""
+        if self.cache.parts[-2:] != _DEFAULT_FOLDER:
+            return []
+        return sorted(each for each in self.cache.parent.glob("*") if each.is_dir() and each != self.cache)
+
+    @property
+    def _workspace(self) -> Path:
+        return self.cache / _BUILD
+
+    @property
+    def _lock(self) -> Path:
+        return self.cache / ".lock"
+
     def _folder(self, wanted: Wanted) -> Path:
         return self.cache / wanted.program.name / wanted.version
 
-    def _make(self, missing: Sequence[Wanted]) -> None:
-        left = list(missing) if self.source is Source.BUILD else self._download(missing)
-        if self.source is Source.DOWNLOAD and left:
+    def _make(self, missing: Sequence[Wanted]) -> bool:
+        """Download or build what is missing; say whether anything was built."""
+        left = list(missing) if self.source is BinarySource.BUILD else self._download(missing)
+        if self.source is BinarySource.DOWNLOAD and left:
             raise GarboardError(
                 f"no release download for {', '.join(map(str, left))}",
                 hint="use --source build, or pass --from with a folder that has them",
@@ -99,9 +150,10 @@ class Binaries:
             )
         if left:
             self._build(left)
+        return bool(left)
 
     def _download(self, missing: Sequence[Wanted]) -> list[Wanted]:
-        """Download what has a release; return what is left, all of it once the first request finds nobody there."""
+        """Download what has a release; return what is left to be built: everything, once a server cannot be reached."""
         downloader = Downloader(self.machine, machine_architecture())
         left = [each for each in missing if each.program.release is None]
         for position, each in enumerate(rest := [each for each in missing if each.program.release is not None]):
@@ -112,7 +164,7 @@ class Binaries:
             except BadChecksum:
                 raise
             except GarboardError as error:
-                if self.source is Source.DOWNLOAD:
+                if self.source is BinarySource.DOWNLOAD:
                     raise
                 self.report(f"releases cannot be reached ({error.message}); building from source instead")
                 return [*rest[position:], *left]
@@ -120,19 +172,21 @@ class Binaries:
         return left
 
     def _build(self, missing: Sequence[Wanted]) -> None:
-        workspace = self.cache / ".build"
-        workspace.mkdir(exist_ok=True)
-        builder = Builder(self.machine, workspace, self.build_cache or workspace / "gocache", self.report)
-        in_use = workspace / "gocache.lock"
-        with self.machine.locked(in_use, shared=True):
-            for key, group in groupby(sorted(missing, key=_module_and_version), key=_module_and_version):
-                # Two that want the same programs build them once; the second finds them made.
-                with self.machine.locked(workspace / f"{'@'.join(key).replace('/', '_')}.lock"):
-                    self._build_group(builder, [each for each in group if self.find(each) is None])
-        if not self.keep_build_cache:
-            with self.machine.locked(in_use, wait=False) as is_ours_alone:
-                if is_ours_alone:
-                    shutil.rmtree(workspace / "gocache", ignore_errors=True)
+        workspace = self._workspace
+        self.machine.make_folder(workspace)
+        builder = Builder(self.machine, workspace, self.build_cache_folder, self.report)
+        ordered = sorted(missing, key=_module_and_version)
+        groups = [(key, list(group)) for key, group in groupby(ordered, key=_module_and_version)]
+        with ThreadPoolExecutor(max_workers=1) as fetching:
+            ahead = [fetching.submit(builder.fetch, group) for _, group in groups[1:]]
+            try:
+                for key, group in groups:
+                    # Of two processes that want the same programs, the second waits here and finds them built.
+                    with self.machine.locked(workspace / f"{'@'.join(key).replace('/', '_')}.lock"):
+                        self._build_group(builder, [each for each in group if self.find(each) is None])
+            finally:
+                for each in ahead:
+                    each.cancel()
 
     def _build_group(self, builder: Builder, group: Sequence[Wanted]) -> None:
         if group:
@@ -141,15 +195,15 @@ class Binaries:
             builder.tidy(group[0])
 
     def _scratch(self, wanted: Wanted) -> Path:
-        return self.cache / ".incoming" / f"{wanted.program.name}-{wanted.version}-{uuid.uuid4().hex[:8]}"
+        return self.cache / _INCOMING / f"{wanted.program.name}-{wanted.version}-{uuid.uuid4().hex[:8]}"
 
     def _keep(self, folder: Path, wanted: Wanted) -> None:
         target = self._folder(wanted)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():  # someone else was faster
-            shutil.rmtree(folder)
+        self.machine.make_folder(target.parent)
+        if target.exists():  # another process was faster
+            self.machine.remove_tree(folder)
         else:
-            folder.rename(target)
+            self.machine.rename(folder, target)
         self.report(f"{wanted} is ready")
 
 

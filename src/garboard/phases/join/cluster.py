@@ -1,4 +1,4 @@
-"""What a node that joins reads of the cluster, before it plans anything."""
+"""The cluster that a node joins: found, verified and read, before anything is planned."""
 
 import base64
 from collections.abc import Mapping
@@ -7,39 +7,71 @@ from typing import TYPE_CHECKING
 
 from garboard.config import ComponentConfig, HostFacts, load_stored_cluster, load_stored_kubelet
 from garboard.documents import Json
-from garboard.errors import BadDocument, GarboardError, InvalidValue, NotReady
+from garboard.errors import BadDocument, GarboardError, InvalidValue
+from garboard.lazy import lazy_module
 from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.manifests.uploaded import KUBEADM_CERTS, KUBEADM_CONFIG, KUBELET_CONFIG
 from garboard.model import SUPPORTED_VERSIONS
 from garboard.model.cluster import ClusterConfiguration
-from garboard.model.component import ExternalEtcd
-from garboard.phases.join.discovery import Api, text_of
+from garboard.model.lifecycle import JoinConfiguration
+from garboard.phases.join.discovery import Api, ApiConnector, Discovered, discover, retried
 from garboard.pki.files import NewFile
+from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.values import dataclass
 
-if TYPE_CHECKING:  # workers share nothing
-    from garboard.pki.transfer import ExternalEtcdFiles
+if TYPE_CHECKING:
+    from garboard.phases.node import credentials
+    from garboard.pki import transfer
+else:  # a worker has nothing to share
+    credentials = lazy_module("garboard.phases.node.credentials")
+    transfer = lazy_module("garboard.pki.transfer")
+
+_SOURCE, _KUBE_PROXY = "the credentials of this join", "kube-proxy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedCluster:
     """A cluster as its ConfigMaps describe it, and what it knows of the node that is about to join."""
 
+    discovered: Discovered
     configuration: ClusterConfiguration
     kubelet: ComponentConfig
     has_node: bool = False  # a Node of our name
     has_ready_node: bool = False  # … that is Ready
-    shared: tuple[NewFile, ...] = field(
-        default=(), repr=False
-    )  # what control planes have in common, if it was asked for
+    # What control planes have in common, if it was asked for.
+    shared: tuple[NewFile, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
 
+    @property
+    def server(self) -> str:
+        return self.discovered.server
 
-def read_cluster(api: Api, host: HostFacts, *, node_name: str, certificate_key: str = "") -> JoinedCluster:
-    """Read the cluster's configuration and, with a certificate key, what its control planes share."""
+
+def find_cluster(
+    config: JoinConfiguration, connector: ApiConnector, host: HostFacts, *, downloads: bool
+) -> JoinedCluster:
+    """Find the cluster that a configuration means; with `downloads`, read what its control planes share, too.
+
+    What is shared is only read with a certificate key.
+    """
+    discovered = discover(config, connector)
+    api = connector.as_user(discovered.kubeconfig.to_bytes(), _SOURCE)
+    key = config.control_plane.certificate_key if config.control_plane and downloads else ""
+    name = config.node_registration.name
+    return retried(
+        lambda: _read_cluster(api, host, discovered, node_name=name, certificate_key=key),
+        connector,
+        config.timeouts.kubernetes_api_call,
+    )
+
+
+def _read_cluster(
+    api: Api, host: HostFacts, discovered: Discovered, *, node_name: str, certificate_key: str
+) -> JoinedCluster:
     configuration, warnings = _configuration(api, host)
     node = api.find("Node", "", node_name)
     return JoinedCluster(
+        discovered=discovered,
         configuration=configuration,
         kubelet=_kubelet(api, configuration),
         has_node=node is not None,
@@ -68,13 +100,23 @@ def _kubelet(api: Api, configuration: ClusterConfiguration) -> ComponentConfig:
     return load_stored_kubelet(text, configuration)
 
 
+def kube_proxy_server(found: JoinedCluster, connector: ApiConnector) -> str:
+    """Return which API server kube-proxy asks, as its ConfigMap says; empty if that is unknown."""
+    try:
+        api = connector.as_user(found.discovered.kubeconfig.to_bytes(), _SOURCE)
+        text = _text_of(api.find("ConfigMap", KUBE_SYSTEM, _KUBE_PROXY), "kubeconfig.conf")
+        return read_kubeconfig(text.encode(), _KUBE_PROXY).server if text else ""
+    except GarboardError:
+        return ""  # a token may have no right to read it, and a cluster no kube-proxy
+
+
 def _required(api: Api, name: str, key: str, command: str) -> str:
     try:
-        found = text_of(api.find("ConfigMap", KUBE_SYSTEM, name), key)
+        found = _text_of(api.find("ConfigMap", KUBE_SYSTEM, name), key)
     except GarboardError as error:
         raise _refused(error) from error
     if found is None:
-        raise NotReady(
+        raise GarboardError(
             f"the cluster has no ConfigMap {KUBE_SYSTEM}/{name} with the key {key}",
             hint=f"on a control-plane node, run: {command}",
             error_class="not-found",
@@ -82,8 +124,14 @@ def _required(api: Api, name: str, key: str, command: str) -> str:
     return found
 
 
+def _text_of(config_map: Mapping[str, Json] | None, key: str) -> str | None:
+    data = (config_map or {}).get("data")
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, str) else None
+
+
 def _refused(error: GarboardError) -> GarboardError:
-    """Return what a refusal means to who came with a token."""
+    """Return what a refusal means for a node that came with a token."""
     if error.error_class != "unauthenticated":
         return error
     return GarboardError(
@@ -105,23 +153,14 @@ def _is_ready(node: Mapping[str, Json] | None) -> bool:
 
 
 def _shared(api: Api, configuration: ClusterConfiguration, certificate_key: str) -> tuple[NewFile, ...]:
-    from garboard.pki.transfer import opened_files, parse_certificate_key, shared_files
-
-    key = parse_certificate_key(certificate_key)
+    key = transfer.parse_certificate_key(certificate_key)
     secret = api.find("Secret", KUBE_SYSTEM, KUBEADM_CERTS)
     if secret is None:
-        raise NotReady(
+        raise GarboardError(
             f"the cluster has no Secret {KUBE_SYSTEM}/{KUBEADM_CERTS}: it is removed two hours after it was made",
             hint="on a control-plane node, run: garboard init phase upload-certs --upload-certs",
             error_class="incomplete-secret",
         )
     data = secret.get("data")
     sealed = {name: base64.b64decode(str(value)) for name, value in data.items()} if isinstance(data, dict) else {}
-    return opened_files(sealed, shared_files(_external_files(configuration)), key)
-
-
-def _external_files(configuration: ClusterConfiguration) -> "ExternalEtcdFiles | None":
-    from garboard.pki.transfer import ExternalEtcdFiles
-
-    etcd = configuration.etcd
-    return ExternalEtcdFiles(etcd.ca_file, etcd.cert_file, etcd.key_file) if isinstance(etcd, ExternalEtcd) else None
+    return transfer.opened_files(sealed, credentials.files_to_share(configuration), key)

@@ -1,6 +1,6 @@
-"""Finding the cluster that a node shall join, and proving that it is the right one; nothing is changed on the way."""
+"""Discovery: the cluster that a node shall join is found and verified; nothing is changed on the way."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import field, replace
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -21,37 +21,41 @@ from garboard.phases.join.trust import (
     unknown_token,
 )
 from garboard.pki.bootstrap_kubeconfig import BootstrapKubeconfig, TokenUser, read_discovery_file
+from garboard.retry import Clock, Pauses, retry
 from garboard.values import dataclass
 
 RETRY_EVERY_S = 1.0
-_HEALS = ("unreachable", "no-cluster-info", "unknown-token", "conflict", "api-failed")  # another try may do better
+_PASSING = ("unreachable", "no-cluster-info", "unknown-token", "conflict", "api-failed")  # another try may do better
 _SKEW_WORTH_TELLING_S = 30.0
 Value = TypeVar("Value")
 
 
 class Api(Protocol):
-    """An API server, asked as somebody."""
+    """An API server, asked as some user."""
 
     def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None: ...
 
     @property
-    def told_time(self) -> datetime | None:
+    def server_time(self) -> datetime | None:
         """What the server said the time was, when it answered last."""
         ...
 
 
-class Doors(Protocol):
-    """The ways to API servers, and the clock that waiting goes by."""
+class ApiConnector(Protocol):
+    """Connects to API servers; has the clock of retries, and reports why they are needed."""
 
-    def unproven(self, server: str) -> Api:
-        """Return the server as nobody in particular, whatever certificate it shows."""
+    @property
+    def clock(self) -> Clock: ...
+
+    def unverified(self, server: str) -> Api:
+        """Return the server for an anonymous user, whatever certificate it shows."""
         ...
 
-    def proven(self, server: str, ca: bytes) -> Api:
-        """Return the server as nobody in particular, if `ca` has signed its certificate; empty: the system's CAs."""
+    def verified(self, server: str, ca: bytes) -> Api:
+        """Return the server for an anonymous user, if `ca` has signed its certificate; empty: the system's CAs."""
         ...
 
-    def entered(self, kubeconfig: bytes, source: str) -> Api:
+    def as_user(self, kubeconfig: bytes, source: str) -> Api:
         """Return the server of a kubeconfig, as its user."""
         ...
 
@@ -61,16 +65,12 @@ class Doors(Protocol):
 
     def now(self) -> datetime: ...
 
-    def elapsed_s(self) -> float: ...
-
-    def sleep(self, seconds: float) -> None: ...
-
-    def tell(self, line: str) -> None: ...
+    def report(self, line: str, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovered:
-    """A cluster that is the right one, and who the node is to it until it has a certificate of its own."""
+    """A cluster that was verified, and the kubeconfig of the node until it has a certificate of its own."""
 
     kubeconfig: BootstrapKubeconfig = field(repr=False)
     warnings: tuple[str, ...] = ()
@@ -84,13 +84,13 @@ class Discovered:
         return self.kubeconfig.ca
 
 
-def discover(config: JoinConfiguration, doors: Doors) -> Discovered:
+def discover(config: JoinConfiguration, connector: ApiConnector) -> Discovered:
     """Find the cluster as the configuration says."""
     timeout = config.timeouts.discovery
     if isinstance(config.discovery, TokenDiscovery):
-        found = _discover_by_token(config.discovery, doors, timeout)
+        found = _discover_by_token(config.discovery, connector, timeout)
     else:
-        found = _discover_by_file(config.discovery, doors, timeout)
+        found = _discover_by_file(config.discovery, connector, timeout)
     if config.tls_bootstrap_token:
         user = TokenUser(config.tls_bootstrap_token)
         return replace(found, kubeconfig=BootstrapKubeconfig.with_token(found.server, found.ca, user))
@@ -102,12 +102,12 @@ def discover(config: JoinConfiguration, doors: Doors) -> Discovered:
     return found
 
 
-def _discover_by_token(discovery: TokenDiscovery, doors: Doors, timeout: Duration) -> Discovered:
+def _discover_by_token(discovery: TokenDiscovery, connector: ApiConnector, timeout: Duration) -> Discovered:
     server = f"https://{discovery.api_server_endpoint}"
     pins = () if discovery.unsafe_skip_ca_verification and not discovery.ca_cert_hashes else discovery.ca_cert_hashes
-    api = doors.unproven(server)
+    api = connector.unverified(server)
 
-    def look() -> ClusterInfo:
+    def read() -> ClusterInfo:
         info = ClusterInfo.of(api.find("ConfigMap", KUBE_PUBLIC, CLUSTER_INFO), server)
         if not has_signature(info, discovery.token):
             if pins and not is_pinned(info, pins):
@@ -115,22 +115,22 @@ def _discover_by_token(discovery: TokenDiscovery, doors: Doors, timeout: Duratio
             raise unknown_token(discovery.token.partition(".")[0], server, is_right_cluster=bool(pins) or None)
         return info
 
-    info = retried(look, doors, timeout)
+    info = retried(read, connector, timeout)
     check_signature(info, discovery.token, server)
     check_pins(info, pins, server)
-    _look_again(info, server, doors, api.told_time)
+    _read_verified(info, server, connector, api.server_time)
     cluster = info.cluster
     return Discovered(kubeconfig=BootstrapKubeconfig.without_user(cluster.server, cluster.ca))
 
 
-def _look_again(info: ClusterInfo, server: str, doors: Doors, told_time: datetime | None) -> None:
-    """Ask once more, now with the authority that the first answer named: whoever stood in between is found out."""
+def _read_verified(info: ClusterInfo, server: str, connector: ApiConnector, server_time: datetime | None) -> None:
+    """Ask once more, verifying the server by the CA of the first answer: this finds out a man in the middle."""
     try:
         again = ClusterInfo.of(
-            doors.proven(server, info.cluster.ca).find("ConfigMap", KUBE_PUBLIC, CLUSTER_INFO), server
+            connector.verified(server, info.cluster.ca).find("ConfigMap", KUBE_PUBLIC, CLUSTER_INFO), server
         )
     except ClusterUnreachable as error:
-        raise _with_skew(error, doors.now(), told_time) from error
+        raise _with_skew(error, connector.now(), server_time) from error
     if again.kubeconfig != info.kubeconfig:
         raise NotTrusted(
             f"the cluster at {server} described itself in two ways: without and with a proven connection",
@@ -138,9 +138,9 @@ def _look_again(info: ClusterInfo, server: str, doors: Doors, told_time: datetim
         )
 
 
-def _with_skew(error: ClusterUnreachable, now: datetime, told_time: datetime | None) -> ClusterUnreachable:
+def _with_skew(error: ClusterUnreachable, now: datetime, server_time: datetime | None) -> ClusterUnreachable:
     """Return the error with how far the clocks are apart, if that may be why."""
-    skew = (now - told_time).total_seconds() if told_time else 0.0
+    skew = (now - server_time).total_seconds() if server_time else 0.0
     if abs(skew) < _SKEW_WORTH_TELLING_S:
         return error
     told = f"this machine's clock is {Duration.of(seconds=round(abs(skew)))} {'ahead of' if skew > 0 else 'behind'}"
@@ -151,29 +151,29 @@ def _with_skew(error: ClusterUnreachable, now: datetime, told_time: datetime | N
     )
 
 
-def _discover_by_file(discovery: FileDiscovery, doors: Doors, timeout: Duration) -> Discovered:
+def _discover_by_file(discovery: FileDiscovery, connector: ApiConnector, timeout: Duration) -> Discovered:
     location = discovery.kube_config_path
-    data = doors.fetch(location) if location.startswith("https://") else doors.read(location)
+    data = connector.fetch(location) if location.startswith("https://") else connector.read(location)
     if data is None:
-        raise NotReady(
+        raise GarboardError(
             f"there is no discovery file {location}",
             hint="name a kubeconfig of the cluster with --discovery-file",
-            error_class="bad-kubeconfig",
+            error_class="no-kubeconfig",
         )
-    kubeconfig = read_discovery_file(data, location, doors.read)
-    info = retried(lambda: _described(kubeconfig, doors), doors, timeout)
+    kubeconfig = read_discovery_file(data, location, connector.read)
+    info = retried(lambda: _described(kubeconfig, connector), connector, timeout)
     if info is None:
         return Discovered(kubeconfig=kubeconfig)
     return _completed(kubeconfig, info)
 
 
-def _described(kubeconfig: BootstrapKubeconfig, doors: Doors) -> ClusterInfo | None:
+def _described(kubeconfig: BootstrapKubeconfig, connector: ApiConnector) -> ClusterInfo | None:
     """Return how the cluster describes itself; None where it does not, but its certificate is the right one."""
     try:
-        found = doors.proven(kubeconfig.server, kubeconfig.ca).find("ConfigMap", KUBE_PUBLIC, CLUSTER_INFO)
+        found = connector.verified(kubeconfig.server, kubeconfig.ca).find("ConfigMap", KUBE_PUBLIC, CLUSTER_INFO)
         return ClusterInfo.of(found, kubeconfig.server)
     except GarboardError as error:
-        # The file is trusted; that nobody may read the description, or that there is none, does not matter.
+        # The file is trusted: a description that is missing, or that this user may not read, does not matter.
         if error.error_class in ("forbidden", "no-cluster-info"):
             return None
         raise
@@ -192,27 +192,21 @@ def _completed(kubeconfig: BootstrapKubeconfig, info: ClusterInfo) -> Discovered
     return Discovered(kubeconfig=kubeconfig.with_ca(kubeconfig.ca or cluster.ca), warnings=warnings)
 
 
-def retried(look: Callable[[], Value], doors: Doors, timeout: Duration) -> Value:
-    """Look until there is something to see; why it takes long is told once for each reason."""
-    give_up_at = doors.elapsed_s() + timeout.seconds
-    told = ""
-    while True:
-        try:
-            return look()
-        except GarboardError as error:
-            if error.error_class not in _HEALS:
-                raise
-            left_s = give_up_at - doors.elapsed_s()
-            if left_s <= 0:
-                raise
-            if error.message != told:
-                doors.tell(f"[preflight] {error.message}; trying again for at most {left_s:.0f} s")
-                told = error.message
-            doors.sleep(min(RETRY_EVERY_S, left_s))
+def retried(attempt: Callable[[], Value], connector: ApiConnector, timeout: Duration) -> Value:
+    """Try until it works; why it takes long is reported once for each reason."""
+    reported = ""
 
+    def report(error: GarboardError, left_s: float) -> None:
+        nonlocal reported
+        if error.message != reported:
+            connector.report(f"[preflight] {error.message}; trying again for at most {left_s:.0f} s")
+            reported = error.message
 
-def text_of(config_map: Mapping[str, Json] | None, key: str) -> str | None:
-    """Return what a ConfigMap holds under a key, if it does."""
-    data = (config_map or {}).get("data")
-    value = data.get(key) if isinstance(data, dict) else None
-    return value if isinstance(value, str) else None
+    return retry(
+        attempt,
+        timeout_s=timeout.seconds,
+        pauses=Pauses.every(RETRY_EVERY_S),
+        is_passing=lambda error: error.error_class in _PASSING,
+        on_failure=report,
+        clock=connector.clock,
+    )

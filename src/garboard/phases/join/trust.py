@@ -1,4 +1,4 @@
-"""Whether a cluster is the one that was meant: the public description of it, its signature, and its authority's key."""
+"""Whether a cluster is the one that was meant: its public description, the signature of that, and the CA's key."""
 
 import base64
 import hashlib
@@ -6,20 +6,27 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from garboard.documents import Json, read_yaml
 from garboard.errors import GarboardError
+from garboard.lazy import lazy_module
 from garboard.manifests.bootstrap_token import CLUSTER_INFO
 from garboard.manifests.objects import KUBE_PUBLIC
 from garboard.pki.kubeconfig import NamedCluster, unnamed_or_current_cluster
 from garboard.values import dataclass
+
+if TYPE_CHECKING:
+    from garboard.pki import chain
+else:  # reading certificates takes long to load, and a join without pins reads none
+    chain = lazy_module("garboard.pki.chain")
 
 _SIGNATURE = "jws-kubeconfig-"
 _PLACE = f"ConfigMap {KUBE_PUBLIC}/{CLUSTER_INFO}"
 
 
 class NotTrusted(GarboardError):
-    """Who answers is not the cluster that was meant, or cannot prove that it is; nothing has been changed."""
+    """The server that answers is not the cluster that was meant, or cannot prove it; nothing has been changed."""
 
     default_class = "not-trusted"
 
@@ -57,9 +64,14 @@ def signature_of(text: str, token: str) -> str:
     identifier, _, secret = token.partition(".")
     # The very bytes that the signer writes: the order of the members and no spaces.
     header = _url_base64(json.dumps({"alg": "HS256", "kid": identifier}, separators=(",", ":")).encode())
-    payload = _url_base64(text.encode())
-    digest = hmac.digest(secret.encode(), f"{header}.{payload}".encode(), hashlib.sha256)
+    payload = _url_base64(_encoded(text))
+    digest = hmac.digest(_encoded(secret), f"{header}.{payload}".encode(), hashlib.sha256)
     return f"{header}..{_url_base64(digest)}"
+
+
+def _encoded(text: str) -> bytes:
+    # What a server sends may be no text at all: JSON can write half of a surrogate pair.
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _url_base64(data: bytes) -> str:
@@ -72,9 +84,11 @@ def has_signature(info: ClusterInfo, token: str) -> bool:
 
 
 def check_signature(info: ClusterInfo, token: str, server: str) -> None:
-    """Refuse a description that who knows the token has not signed."""
+    """Refuse a description that was not signed with the whole token."""
     identifier = token.partition(".")[0]
-    if hmac.compare_digest(info.signatures.get(identifier, ""), signature_of(info.kubeconfig, token)):
+    # As bytes, for texts can be compared in constant time only if they are ASCII.
+    expected = _encoded(signature_of(info.kubeconfig, token))
+    if hmac.compare_digest(_encoded(info.signatures.get(identifier, "")), expected):
         return
     raise NotTrusted(
         f"the cluster at {server} knows a token with the id {identifier!r}, but not this one: "
@@ -106,10 +120,8 @@ def check_pins(info: ClusterInfo, pins: Sequence[str], server: str) -> None:
 
 
 def _pins_of(info: ClusterInfo) -> tuple[str, ...]:
-    from garboard.pki.pins import authority_pins
-
     ca = info.cluster.ca
-    return authority_pins(ca) if ca else ()
+    return chain.authority_pins(ca) if ca else ()
 
 
 def unknown_token(identifier: str, server: str, *, is_right_cluster: bool | None) -> NotTrusted:

@@ -1,24 +1,32 @@
-"""Whether a machine can become a node: kubeadm's checks by their names, over what is seen of the machine.
+"""Whether a machine can become a node: kubeadm's checks by their names.
 
-A check is a function from what it sees to findings; nothing is changed. Which checks there are depends on what the
-machine shall become, and what a finding means on `--ignore-preflight-errors`.
+A check is a function from the inspected machine to findings; nothing is changed. Which checks there are depends on the
+kind of node, and whether a finding is an error or a warning also on `--ignore-preflight-errors`.
 """
 
-from garboard.phases.preflight.exam import Exam, RuntimeSeen
-from garboard.phases.preflight.images import plan_images
-from garboard.phases.preflight.lists import control_plane_checks, join_checks
-from garboard.phases.preflight.outcome import Check, Finding, PreflightFailed, Verdict, examine, judge
+from garboard.phases.preflight.checks import Check
+from garboard.phases.preflight.inspector import MachineInspector, ObservedRuntime
+from garboard.phases.preflight.plan import (
+    PreflightFinding,
+    PreflightResult,
+    classify,
+    control_plane_checks,
+    join_checks,
+    plan_checks,
+    plan_images,
+    run_checks,
+)
 
 __all__ = [
     "Check",
-    "Exam",
-    "Finding",
-    "PreflightFailed",
-    "RuntimeSeen",
-    "Verdict",
+    "MachineInspector",
+    "ObservedRuntime",
+    "PreflightFinding",
+    "PreflightResult",
+    "classify",
     "control_plane_checks",
-    "examine",
     "join_checks",
-    "judge",
+    "plan_checks",
     "plan_images",
+    "run_checks",
 ]

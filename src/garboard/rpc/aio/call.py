@@ -26,7 +26,6 @@ class AioCall(Generic[CallT]):
         self._no_more_messages = False
         self._receiver: asyncio.Future[None] | None = None
         self._sender: asyncio.Future[None] | None = None
-        self._starter: asyncio.Future[None] | None = None
         self._timer = link.loop.call_later(timeout_s, self._expire) if timeout_s is not None else None
         self._is_late = False  # whether the call ended when its deadline had passed
         call.listener = self
@@ -81,7 +80,7 @@ class AioCall(Generic[CallT]):
     # CallListener
 
     def started(self) -> None:
-        _wake(self._starter)
+        """Nobody waits for a response to begin; its metadata are there with its first message."""
 
     def messages_received(self, messages: list[bytes]) -> None:
         self._messages.extend(messages)
@@ -100,7 +99,7 @@ class AioCall(Generic[CallT]):
         if self._timer is not None:
             self._is_late = self.link.loop.time() >= self._timer.when()
             self._timer.cancel()
-        for waiting in (self._starter, self._receiver, self._sender):
+        for waiting in (self._receiver, self._sender):
             _wake(waiting)
 
     def _raise_failure(self) -> None:
@@ -134,14 +133,6 @@ class AioClientCall(AioCall[ClientCall]):
     def end_sending(self) -> None:
         self.call.end_sending()
         self.link.poke()
-
-    async def response_metadata(self) -> Metadata:
-        """The metadata of the response, once it has begun."""
-        while self.call.state.name == "STARTING":
-            self._starter = self.link.loop.create_future()
-            await self._starter
-        self._raise_failure()
-        return self.call.metadata
 
 
 class AioServerCall(AioCall[ServerCall]):

@@ -1,18 +1,20 @@
 """The asyncio client: a connection to a peer and the calls on it."""
 
 import asyncio
+import socket
 from types import TracebackType
 from typing import Self
 
+from garboard.net.connect import ProxyFailed, Route, open_connection
+from garboard.net.proxies import ProxyAddress
 from garboard.rpc.aio.call import AioClientCall
 from garboard.rpc.aio.link import AioLink
 from garboard.rpc.endpoint import ClientEndpoint, RpcConfig
-from garboard.rpc.errors import PeerUnreachable, RpcFailed
+from garboard.rpc.errors import PeerUnreachable, RpcFailed, unreachable
 from garboard.rpc.keepalive import KeepaliveConfig
 from garboard.rpc.metadata import Metadata
 from garboard.rpc.status import Status, StatusCode
 from garboard.rpc.targets import Target, TcpTarget, authority_of
-from garboard.rpc.unreachable import unreachable
 
 
 class AioClient:
@@ -38,7 +40,7 @@ class AioClient:
         client = cls(target, ClientEndpoint(authority=authority_of(target), scheme=scheme, config=config), keepalive)
         try:
             async with asyncio.timeout(timeout_s):
-                await client._dial()
+                await client._dial(timeout_s)
                 await asyncio.wait((client.link.settled, client.link.lost), return_when=asyncio.FIRST_COMPLETED)
         except OSError as error:
             client.link.abort("not connected")
@@ -95,17 +97,19 @@ class AioClient:
         if self.link.transport is not None:
             await self.link.lost
 
-    async def _dial(self) -> None:
+    async def _dial(self, timeout_s: float) -> None:
         target, loop = self._target, self.link.loop
         if not isinstance(target, TcpTarget):
             await loop.create_unix_connection(lambda: self.link, target.path)
-        elif target.tls is None:
-            await loop.create_connection(lambda: self.link, target.host, target.port)
-        else:
-            name = target.server_name or target.host
+            return
+        name = (target.server_name or target.host) if target.tls is not None else None
+        if target.proxy is None:
             await loop.create_connection(
                 lambda: self.link, target.host, target.port, ssl=target.tls, server_hostname=name
             )
+        else:
+            through = await _connected_through(target.proxy, target, timeout_s)
+            await loop.create_connection(lambda: self.link, sock=through, ssl=target.tls, server_hostname=name)
 
     def _on_change(self, _link: AioLink) -> None:
         waiters, self._slot_waiters = self._slot_waiters, []
@@ -117,3 +121,24 @@ class AioClient:
         if not self.can_call:
             reason = self.link.lost.result() if self.link.is_lost else self.link.farewell or "it is closing"
             raise PeerUnreachable(f"{self._target}: {reason}", hint="connect again", error_class="connection-lost")
+
+
+async def _connected_through(proxy: ProxyAddress, target: TcpTarget, timeout_s: float) -> socket.socket:
+    """A connection that the proxy has made to the target; it is asked in a thread, since that blocks."""
+    if proxy.scheme == "https":
+        # The socket would speak TLS already, and an event loop starts TLS on plain ones only.
+        raise ProxyFailed(f"the proxy {proxy} speaks TLS, which is not supported here; name it with http://")
+    route = Route(target.host, target.port, proxy)
+    connecting = asyncio.get_running_loop().run_in_executor(None, open_connection, route, timeout_s)
+    try:
+        connection = await asyncio.shield(connecting)
+    except asyncio.CancelledError:
+        connecting.add_done_callback(_close_unwanted)
+        raise
+    connection.setblocking(False)
+    return connection
+
+
+def _close_unwanted(connecting: "asyncio.Future[socket.socket]") -> None:
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().close()

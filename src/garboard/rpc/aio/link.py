@@ -56,6 +56,7 @@ class AioLink(asyncio.BufferedProtocol):
         self.settled: asyncio.Future[None] = self.loop.create_future()
         self.transport: asyncio.Transport | None = None
         self.farewell = ""
+        self.peer_is_leaving = False  # it said so, and not for a mistake
         self._on_call = on_call
         self._on_change = on_change
         self._buffer = _shared_buffer(self.loop)
@@ -109,6 +110,9 @@ class AioLink(asyncio.BufferedProtocol):
         self.settled.cancel()
         self.lost.set_result(reason)
         self._changed()
+        # Nothing of a link should wait for the garbage collector, which comes rarely; least of all the buffers of TLS.
+        self._timers.clear()
+        self._on_call = self._on_change = self.transport = None
 
     def pause_writing(self) -> None:
         self._is_paused = True
@@ -142,6 +146,14 @@ class AioLink(asyncio.BufferedProtocol):
                 return await answer - began
         finally:
             del self._round_trips[payload]
+
+    def check_peer(self) -> None:
+        """Ping the peer now, and give the connection up if nothing comes back in the time for that."""
+        if self._keepalive is not None and not self.is_lost and self._keepalive.ask(self.loop.time()):
+            self.endpoint.http.ping(KEEPALIVE_PING)
+            self._flush()
+            self._timers["keepalive"].cancel()
+            self._keep_alive()
 
     def close(self, reason: str = "closed by us", code: ErrorCode = ErrorCode.NO_ERROR) -> None:
         """Say goodbye and close; calls that are open end."""
@@ -184,12 +196,13 @@ class AioLink(asyncio.BufferedProtocol):
                 self._timers["handshake"].cancel()
                 self._changed()
             case GoingAway(code, debug):
+                self.peer_is_leaving = code is ErrorCode.NO_ERROR
                 self.farewell = f"the peer is going away ({code.name}{': ' + debug if debug else ''})"
                 if debug == "too_many_pings" and self._keepalive is not None:
                     self._keepalive.slow_down()
                 self._changed()
             case ConnectionEnded(code, reason):
-                log.warning("rpc.connection.refused code=%s reason=%s", code.name, reason)
+                log.warning("rpc.connection.refused code=%s reason=%r", code.name, reason)
                 self.farewell = reason
                 self._say_goodbye()
             case PingAcknowledged(payload):
@@ -205,8 +218,9 @@ class AioLink(asyncio.BufferedProtocol):
             self._on_call(self, call)
 
     def _tell_ended(self, event: CallEnded) -> None:
-        if event.call.listener is not None:
-            event.call.listener.ended(event.status)
+        listener, event.call.listener = event.call.listener, None
+        if listener is not None:
+            listener.ended(event.status)
 
     def _changed(self) -> None:
         if self._on_change is not None:

@@ -1,4 +1,5 @@
-"""The agent: keeps a stream to every proxy server and dials what they ask for.
+"""The agent: keeps a stream to every proxy server, dials what they ask for, and listens for the node's own connections.
 
-`connections` and `exchange` are the protocol without I/O; the rest owns sockets.
+`servers` chooses the server for a connection of the node, the rest owns sockets. What happens to a connection is
+decided in `dialer` and `frontend`.
 """

@@ -1,42 +1,44 @@
-"""The node's side of the direction to the control plane: a port for every target, and the clients that come to it."""
+"""Connections of the node to the control plane: a listening port for every target, and the clients that come to it."""
 
 import asyncio
-import contextlib
 import logging
 import os
-import socket
-import struct
 from typing import Final
 
 from garboard.tunnel.agent.servers import Servers
-from garboard.tunnel.destinations import Target
-from garboard.tunnel.entry import Entry
-from garboard.tunnel.flow import StallWatch
-from garboard.tunnel.fronts import FrontSocket
+from garboard.tunnel.destinations import NodeTarget
+from garboard.tunnel.frontend.protocol import TunnelTimeouts
+from garboard.tunnel.frontend.socket_frontend import SocketFrontend
+from garboard.tunnel.frontend.tunnels import Tunnels
+from garboard.tunnel.log_text import quoted
 from garboard.tunnel.metrics import Counter
-from garboard.tunnel.sockets import BACKLOG, keep_alive
-from garboard.tunnel.switchboard import Times
+from garboard.tunnel.wire.flow import StallWatch
+from garboard.tunnel.wire.sockets import BACKLOG, address_text, keep_alive
 
 # A server bounds its own dial by five seconds; this is for one that is silent.
 DIAL_TIMEOUT_S: Final = 10.0
 BIND_AGAIN_S: Final = 1.0
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: the peer sees a reset, not an end
+MOST_CLIENTS: Final = 10_000
 
 log = logging.getLogger("garboard.tunnel")
 
 
-class LocalClient(FrontSocket):
-    """A connection of the node; one that cannot be carried is reset, as by a destination that is not there."""
+class LocalClient(SocketFrontend):
+    """A connection of the node; if its dial fails it is reset, as if nothing listened at the destination."""
 
-    def __init__(self, ports: "TargetPorts", target: Target) -> None:
-        super().__init__(ports.entry)
+    def __init__(self, ports: "TargetPorts", target: NodeTarget) -> None:
+        super().__init__(ports.tunnels)
         self._ports = ports
         self._target = target
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._ports.clients += 1
-        self.entry.dial_to(self.tunnel, str(self._target.destination))
+        if self._ports.clients > MOST_CLIENTS:
+            self.refused(f"more than {MOST_CLIENTS} clients on this node")
+            return
+        self.tunnel.client = address_text(transport.get_extra_info("peername"))
+        self.tunnels.dial_to(self.tunnel, str(self._target.destination))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._ports.clients -= 1
@@ -47,27 +49,22 @@ class LocalClient(FrontSocket):
 
     def refused(self, error: str) -> None:
         self._ports.dials.of(str(self._target.destination), "refused").value += 1
-        log.warning("target.dial.failed target=%s error=%s", self._target, error)
-        if self.transport is not None:
-            peer: socket.socket | None = self.transport.get_extra_info("socket")
-            if peer is not None:
-                with contextlib.suppress(OSError):
-                    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        log.warning("target.dial.failed target=%s error=%s", self._target, quoted(error))
         self.cut()
 
 
 class TargetPorts:
     """Listens for every target, as soon as the address to listen on is there."""
 
-    def __init__(self, bind_address: str, targets: tuple[Target, ...], watch: StallWatch) -> None:
+    def __init__(self, bind_address: str, targets: tuple[NodeTarget, ...], watch: StallWatch) -> None:
         self._bind_address = bind_address
         self.targets = targets
         self.servers = Servers()
-        self.entry = Entry(self.servers, times=Times(dial_s=DIAL_TIMEOUT_S), watch=watch)
+        self.tunnels = Tunnels(self.servers, timeouts=TunnelTimeouts(dial_s=DIAL_TIMEOUT_S), watch=watch)
         self.dials = Counter("target", "outcome")
         self.clients = 0
-        self._listening: dict[Target, asyncio.Server] = {}
-        self._reasons: dict[Target, str] = {}
+        self._listening: dict[NodeTarget, asyncio.Server] = {}
+        self._reasons: dict[NodeTarget, str] = {}
 
     async def run(self) -> None:
         """Listen, and try again where that fails: the address may be set up after us. For ever."""
@@ -77,9 +74,14 @@ class TargetPorts:
                     await self._listen(target)
             await asyncio.sleep(BIND_AGAIN_S)
 
-    def failures(self) -> dict[Target, str]:
+    def port_of(self, target: NodeTarget) -> int:
+        """Where a target that is listened for can be reached: its own port, or the one that was free."""
+        port: int = self._listening[target].sockets[0].getsockname()[1]
+        return port
+
+    def failures(self) -> dict[NodeTarget, str]:
         """Why a target cannot be reached through us now."""
-        found: dict[Target, str] = {}
+        found: dict[NodeTarget, str] = {}
         for target in self.targets:
             destination = str(target.destination)
             if target not in self._listening:
@@ -98,10 +100,10 @@ class TargetPorts:
     def close(self) -> None:
         for server in self._listening.values():
             server.close()
-        for front in list(self.entry.fronts.values()):
-            front.disconnect()
+        for frontend in list(self.tunnels.frontends.values()):
+            frontend.disconnect()
 
-    async def _listen(self, target: Target) -> None:
+    async def _listen(self, target: NodeTarget) -> None:
         loop = asyncio.get_running_loop()
         try:
             server = await loop.create_server(

@@ -1,15 +1,15 @@
-"""What an agent can be told; names and defaults are those of the stock flags."""
+"""The options of an agent; names and defaults are those of the stock flags."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from garboard.errors import BadUsage, InvalidValue
 from garboard.tunnel.agent.server_count import CountSource
-from garboard.tunnel.destinations import Target
-from garboard.tunnel.flow import Patience
+from garboard.tunnel.destinations import NodeTarget
 from garboard.tunnel.identifiers import Identifiers
-from garboard.tunnel.leases import LeaseBook
+from garboard.tunnel.leases import LeaseStore
+from garboard.tunnel.wire.flow import StallPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class AgentOptions:
     agent_key: Path | None = None
     alpn_proto: tuple[str, ...] = ()
     read_token: Callable[[], str] | None = field(default=None, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # for HTTPS_PROXY and NO_PROXY
     health_server_host: str = ""
     health_server_port: int = 8093
     admin_bind_address: str = "127.0.0.1"
@@ -32,11 +33,11 @@ class AgentOptions:
     sync_interval_cap_s: float = 10.0
     sync_forever: bool = False
     server_count_source: CountSource = CountSource.DEFAULT
-    lease_book: LeaseBook | None = field(default=None, repr=False)
+    lease_store: LeaseStore | None = field(default=None, repr=False)
     keepalive_s: float = 3600.0
     drain_timeout_s: float = 0.0
-    patience: Patience = field(default_factory=Patience)
-    targets: tuple[Target, ...] = ()
+    stall_policy: StallPolicy = field(default_factory=StallPolicy)
+    targets: tuple[NodeTarget, ...] = ()
     bind_address: str = ""
 
     @property

@@ -13,10 +13,10 @@ from garboard.tunnel.agent.server_count import LeaseCounter
 from garboard.tunnel.agent.server_stream import AgentCounts
 from garboard.tunnel.agent.status import AgentTracer, agent_document
 from garboard.tunnel.background import beside
-from garboard.tunnel.flow import StallWatch
 from garboard.tunnel.metrics import Gauge, Metrics, Total
 from garboard.tunnel.tls import client_context
 from garboard.tunnel.web import OK, Page, PageMaker, json_page, serve_pages
+from garboard.tunnel.wire.flow import StallWatch
 
 PREFIX: Final = "konnectivity_network_proxy_agent_"
 # Word for word what the stock agent says of these two: its test suite compares it.
@@ -29,14 +29,14 @@ class Agent:
 
     def __init__(self, options: AgentOptions) -> None:
         self.counts = AgentCounts()
-        self.watch = StallWatch(options.patience)
+        self.watch = StallWatch(options.stall_policy)
         self.ports = TargetPorts(options.bind_address, options.targets, self.watch)
         self.pool = ServerPool(options, lambda: _tls(options), self.counts, self.watch, self.ports)
         self.health_port = self.admin_port = 0
         self._options = options
         self._metrics = self._make_metrics()
-        book = options.lease_book
-        self._leases = LeaseCounter(book, self.pool.count, self.pool.recount) if book is not None else None
+        store = options.lease_store
+        self._leases = LeaseCounter(store, self.pool.count, self.pool.recount) if store is not None else None
         if self._leases is not None:
             self._metrics.add(self._leases.families())
 
@@ -91,15 +91,15 @@ class Agent:
         )
 
     def _stalled(self) -> int:
-        return self.counts.stalled_endpoints + self.ports.entry.stalled
+        return self.counts.stalled_endpoints + self.ports.tunnels.stalled
 
     def _queues(self) -> dict[str, float]:
         streams = self.pool.streams.values()
-        endpoints = [each for stream in streams if stream.exit for each in stream.exit.endpoints.values()]
+        endpoints = [each for stream in streams if stream.dialer for each in stream.dialer.endpoints.values()]
         return {
             "to_server": sum(stream.queued_bytes for stream in streams),
             "to_endpoint": sum(endpoint.outflow.queued_bytes for endpoint in endpoints),
-            "to_client": sum(front.outflow.queued_bytes for front in self.ports.entry.fronts.values()),
+            "to_client": sum(frontend.outflow.queued_bytes for frontend in self.ports.tunnels.frontends.values()),
         }
 
 
@@ -112,7 +112,7 @@ def _tls(options: AgentOptions) -> ssl.SSLContext:
 async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
     """An agent while the context is open."""
     options.check()
-    _tls(options)  # what cannot work at all is told before anything listens
+    _tls(options)  # files that cannot be used are an error before anything listens
     agent = Agent(options)
     async with contextlib.AsyncExitStack() as stack:
         health = serve_pages(options.health_server_host, options.health_server_port, agent.pages())
@@ -124,10 +124,11 @@ async def run_agent(options: AgentOptions) -> AsyncIterator[Agent]:
         agent.admin_port = await stack.enter_async_context(admin)
         jobs = (
             agent.pool.run(),
+            agent.pool.ask(),
             agent.pool.keep_alive(),
             agent.watch.run(),
             agent.ports.run(),
-            agent.ports.entry.keep_time(),
+            agent.ports.tunnels.keep_time(),
         )
         await stack.enter_async_context(beside(*jobs, agent.count_leases()))
         try:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from garboard.errors import GarboardError
-from garboard.tunnel.leases import COUNT_EVERY_S, LeaseBook, valid_count
+from garboard.tunnel.leases import COUNT_EVERY_S, LeaseStore, valid_count
+from garboard.tunnel.log_text import quoted
 from garboard.tunnel.metrics import AGENT_BUCKETS, Counter, Histograms, Metric
 
 log = logging.getLogger("garboard.tunnel")
@@ -46,10 +47,10 @@ class ServerCount:
 
 
 class LeaseCounter:
-    """Asks for the leases again and again, and tells `on_change` when the number is another."""
+    """Asks for the leases again and again, and calls `on_change` when the number is another."""
 
-    def __init__(self, book: LeaseBook, count: ServerCount, on_change: Callable[[], None]) -> None:
-        self._book = book
+    def __init__(self, store: LeaseStore, count: ServerCount, on_change: Callable[[], None]) -> None:
+        self._store = store
         self._count = count
         self._on_change = on_change
         self._lists = Counter("http_response_code", "reason")
@@ -70,10 +71,10 @@ class LeaseCounter:
         began = time.monotonic()
         code, reason = "200", ""
         try:
-            self._count.leases_said(valid_count(self._book.all(), time.time()))
+            self._count.leases_said(valid_count(self._store.all(), time.time()))
         except GarboardError as error:
             code, reason = str(getattr(error, "http_status", 0)), error.error_class
-            log.warning("leases.not-counted reason=%s", error.message)
+            log.warning("leases.not-counted reason=%s", quoted(error.message))
         self._lists.of(code, reason).value += 1
         self._seconds.of(code).observe(time.monotonic() - began)
 

@@ -1,9 +1,12 @@
-"""Which server carries a connection of the node: the least busy one of those that allow its destination."""
+"""Which server carries a connection of the node: the least busy one of those that allow its destination.
+
+One that drains, or that left a dial without an answer, is chosen only if there is no other.
+"""
 
 from collections.abc import Iterable
 
 from garboard.tunnel.destinations import Destination
-from garboard.tunnel.tunnels import Backend
+from garboard.tunnel.frontend.states import Backend
 
 
 class ServerBackend(Backend):
@@ -33,7 +36,7 @@ class Servers:
         self.backends = [each for each in self.backends if each is not backend]
 
     def find(self, address: str) -> ServerBackend | None:
-        return min(self.that_allow(address), key=lambda backend: backend.load, default=None)
+        return min(self.that_allow(address), key=lambda backend: (backend.reluctance, backend.load), default=None)
 
     def that_allow(self, address: str) -> list[ServerBackend]:
         return [backend for backend in self.backends if address not in backend.refused]

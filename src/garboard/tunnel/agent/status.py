@@ -1,19 +1,19 @@
-"""What an agent tells of itself on its admin port: `/status` and `/trace`."""
+"""What an agent answers on its admin port: `/status` and `/trace`."""
 
 import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 
 from garboard.errors import InvalidValue
-from garboard.model.json_value import Json
 from garboard.tunnel.agent.listeners import TargetPorts
 from garboard.tunnel.agent.options import AgentOptions
 from garboard.tunnel.agent.pool import ServerPool
 from garboard.tunnel.agent.server_stream import ServerStream
 from garboard.tunnel.agent.servers import ServerBackend
 from garboard.tunnel.destinations import Destination
-from garboard.tunnel.probe import ROUND_TRIP_TIMEOUT_S, Hop, Probe, trace_document
+from garboard.tunnel.frontend.probe import ROUND_TRIP_TIMEOUT_S, Hop, Probe, trace_document
 from garboard.tunnel.web import Page, json_page
+from garboard.values import Json
 
 
 def agent_document(options: AgentOptions, pool: ServerPool, ports: TargetPorts) -> Json:
@@ -45,6 +45,7 @@ def _server(name: str, stream: ServerStream) -> Json:
         "id": name,
         "isOurs": terms.has_credit,
         "takesConnectionsOfNodes": terms.takes_dials,
+        "isDraining": stream.backend is not None and stream.backend.is_draining,
         "connections": stream.endpoints,
         "queuedBytes": stream.queued_bytes,
         "refusedTargets": refused,
@@ -57,14 +58,14 @@ class AgentTracer:
     def __init__(self, pool: ServerPool, ports: TargetPorts) -> None:
         self._pool = pool
         self._ports = ports
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def __call__(self, query: Mapping[str, str]) -> Page:
         try:
             to = Destination.parse(query.get("to", ""))
         except InvalidValue as error:
             return Page(HTTPStatus.BAD_REQUEST, f"{error.message}\n")
-        async with self._turn:
+        async with self._lock:
             return json_page(trace_document(str(to), await self._hops(to)))
 
     async def _hops(self, to: Destination) -> list[Hop]:
@@ -96,5 +97,5 @@ class AgentTracer:
         return [link, await self._dial(backend, to)]
 
     async def _dial(self, backend: ServerBackend, to: str) -> Hop:
-        error, seconds = await Probe(self._ports.entry).dial(to, backend)
+        error, seconds = await Probe(self._ports.tunnels).dial(to, backend)
         return Hop("dial", f"{to}, by {backend.server_id}", error, seconds)

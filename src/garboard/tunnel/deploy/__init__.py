@@ -2,7 +2,3 @@
 
 Everything here is rendered from values; writing it down is left to the command line.
 """
-
-from typing import Final
-
-DEFAULT_IMAGE: Final = "garboard.local/tunnel:v0.1.0"

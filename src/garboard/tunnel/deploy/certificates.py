@@ -1,4 +1,4 @@
-"""The certificates of one cluster's tunnel: an authority of its own, and one certificate for each place of use."""
+"""The certificates of one cluster's tunnel: an authority of its own, and one certificate for each use."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,26 +7,19 @@ from typing import Final
 
 from garboard.errors import InvalidValue
 from garboard.pki.chain import read_certificates
-from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE, Folder, NewFile
-from garboard.pki.issue import IssuedPair, certificate_pem, issue_ca, issue_leaf
+from garboard.pki.files import CERTIFICATE_MODE, SECRET_MODE, Folder, IssuedPair, NewFile
+from garboard.pki.inputs import CA_CERTIFICATE_VALIDITY, CERTIFICATE_VALIDITY, KeyAlgorithm
+from garboard.pki.issue import certificate_pem, issue_ca, issue_leaf
 from garboard.pki.keys import KeySource, private_key_pem, read_private_key
 from garboard.pki.names import NO_NAMES, AltNames, sort_names
-from garboard.pki.spec import (
-    BACKDATE,
-    CA_CERTIFICATE_VALIDITY,
-    CERTIFICATE_VALIDITY,
-    CLIENT_AUTH,
-    SERVER_AUTH,
-    CertRequest,
-    KeyAlgorithm,
-)
+from garboard.pki.spec import BACKDATE, CLIENT_AUTH, SERVER_AUTH, CertRequest
 
 CA: Final = "ca"
 AGENT_GROUP: Final = "system:konnectivity-agents"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TunnelCertificate:
     """One certificate: the name of its files, its subject, and what it is for."""
 
     base_name: str
@@ -40,8 +33,8 @@ class Place:
         return (AGENT_GROUP,) if self.is_for_agents else ()
 
 
-def places(server_names: Iterable[str], agents: Iterable[str]) -> tuple[Place, ...]:
-    """Where certificates are used: the port for agents, the port for API servers, API servers, and each agent."""
+def tunnel_certificates(server_names: Iterable[str], agents: Iterable[str]) -> tuple[TunnelCertificate, ...]:
+    """The certificates of the port for agents, the port for API servers, the API servers, and each agent."""
     sorted_names = sort_names(server_names)
     if sorted_names.rejected:
         raise InvalidValue(
@@ -50,19 +43,19 @@ def places(server_names: Iterable[str], agents: Iterable[str]) -> tuple[Place, .
         )
     local = sort_names(("localhost", "127.0.0.1", "::1")).names
     return (
-        Place("server", "konnectivity-server", SERVER_AUTH, names=sorted_names.names),
-        Place("front", "konnectivity-front", SERVER_AUTH, names=sorted_names.names + local),
-        Place("apiserver", "kube-apiserver-konnectivity-client", CLIENT_AUTH),
+        TunnelCertificate("server", "konnectivity-server", SERVER_AUTH, names=sorted_names.names),
+        TunnelCertificate("front", "konnectivity-front", SERVER_AUTH, names=sorted_names.names + local),
+        TunnelCertificate("apiserver", "kube-apiserver-konnectivity-client", CLIENT_AUTH),
         *(
-            Place("agent" if not name else f"agent-{name}", f"system:konnectivity-agent:{name or 'all'}", CLIENT_AUTH,
-                  is_for_agents=True)
+            TunnelCertificate(f"agent-{name}" if name else "agent", f"system:konnectivity-agent:{name or 'all'}",
+                              CLIENT_AUTH, is_for_agents=True)
             for name in agents
         ),
     )  # fmt: skip
 
 
 def plan_certificates(
-    wanted: Iterable[Place],
+    wanted: Iterable[TunnelCertificate],
     folder: Folder,
     keys: KeySource,
     now: datetime,
@@ -71,17 +64,17 @@ def plan_certificates(
 ) -> tuple[NewFile, ...]:
     """The files that are missing. An authority that is there signs; certificates that are there stay as they are."""
     authority, files = _authority(folder, keys, now)
-    for place in wanted:
-        if folder.read(f"{place.base_name}.crt") is None or folder.read(f"{place.base_name}.key") is None:
+    for each in wanted:
+        if not _has_pair(folder, each.base_name):
             request = CertRequest(
-                common_name=place.common_name,
-                organizations=place.organizations,
-                usages=(place.usage,),
-                alt_names=place.names,
+                common_name=each.common_name,
+                organizations=each.organizations,
+                usages=(each.usage,),
+                alt_names=each.names,
                 not_before=now - BACKDATE,
                 not_after=now + validity,
             )
-            files += _pair(place.base_name, issue_leaf(request, authority, KeyAlgorithm.ECDSA_P256, keys))
+            files += _pair(each.base_name, issue_leaf(request, authority, KeyAlgorithm.ECDSA_P256, keys))
     return files
 
 
@@ -89,16 +82,24 @@ def _authority(folder: Folder, keys: KeySource, now: datetime) -> tuple[IssuedPa
     certificate, key = folder.read(f"{CA}.crt"), folder.read(f"{CA}.key")
     if certificate is not None and key is not None:
         return IssuedPair(read_certificates(certificate)[0], read_private_key(key)), ()
-    if certificate is not None or key is not None:
-        raise InvalidValue(
-            f"of {folder.path_of(f'{CA}.crt')} and {folder.path_of(f'{CA}.key')} only one is there",
-            hint="put the other beside it, or move it away to have a new authority made",
-        )
+    _has_pair(folder, CA)
     request = CertRequest(
         common_name="konnectivity-ca", not_before=now - BACKDATE, not_after=now + CA_CERTIFICATE_VALIDITY
     )
     made = issue_ca(request, KeyAlgorithm.ECDSA_P256, keys)
     return made, _pair(CA, made)
+
+
+def _has_pair(folder: Folder, base_name: str) -> bool:
+    """Say whether a certificate and its key are there; half of a pair is refused, and never replaced."""
+    names = (f"{base_name}.crt", f"{base_name}.key")
+    found = [name for name in names if folder.read(name) is not None]
+    if len(found) == 1:
+        raise InvalidValue(
+            f"of {' and '.join(map(folder.path_of, names))} only one is there",
+            hint="put the other beside it, or move it away to have both made",
+        )
+    return bool(found)
 
 
 def _pair(base_name: str, pair: IssuedPair) -> tuple[NewFile, ...]:

@@ -1,12 +1,12 @@
-"""An address on the node that every node has: the place where the agent stands in for the API server."""
+"""The address, the same on every node, where the agent listens in place of the API server."""
 
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address
 from typing import Final, Protocol
 
-from garboard.errors import InvalidValue, NotReady
+from garboard.errors import NotReady
+from garboard.model.tunnel import DEFAULT_LINK
 
-DEFAULT_NAME: Final = "konnectivity0"
 LOOPBACK: Final = "lo"
 # The first that the kernel has. A bridge without ports serves as well as a dummy link; the loopback link always does.
 KINDS: Final = ("dummy", "bridge")
@@ -19,6 +19,9 @@ class Ended(Protocol):
     def status(self) -> int: ...
 
     @property
+    def stdout(self) -> str: ...
+
+    @property
     def stderr(self) -> str: ...
 
 
@@ -28,20 +31,7 @@ class Runner(Protocol):
     def run(self, command: Sequence[str], *, check: bool) -> Ended: ...
 
 
-def parse_bind_address(text: str) -> IPv4Address | IPv6Address:
-    """An address that the default Service can lead to: neither loopback nor link-local nor a multicast one."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        raise InvalidValue(f"{text!r} is not an address", hint="choose one of 10/8, 172.16/12 or 192.168/16") from None
-    if address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
-        raise InvalidValue(
-            f"the API server cannot publish {text} as its endpoint", hint="choose one of 10/8, 172.16/12 or 192.168/16"
-        )
-    return address
-
-
-def set_up_link(machine: Runner, address: IPv4Address | IPv6Address, name: str = DEFAULT_NAME) -> str:
+def set_up_link(machine: Runner, address: IPv4Address | IPv6Address, name: str = DEFAULT_LINK) -> str:
     """Give the node the address and return what holds it: a kind of link. What is there already stays."""
     kind, link = "existing", name
     if machine.run(["ip", "link", "show", "dev", name], check=False).status != 0:
@@ -51,6 +41,18 @@ def set_up_link(machine: Runner, address: IPv4Address | IPv6Address, name: str =
     bits = address.max_prefixlen
     _must(machine, ["ip", "addr", "replace", f"{address}/{bits}", "dev", link, "scope", "host"])
     return kind
+
+
+def take_down_link(machine: Runner, address: IPv4Address | IPv6Address, name: str = DEFAULT_LINK) -> None:
+    """Take the address from the node, and the link if it held no other; what is not there is no failure."""
+    own = f"{address}/{address.max_prefixlen}"
+    for link in (name, LOOPBACK):
+        if machine.run(["ip", "-o", "addr", "show", "dev", link, "to", own], check=False).stdout.strip():
+            _must(machine, ["ip", "addr", "delete", own, "dev", link])
+    left = machine.run(["ip", "-o", "addr", "show", "dev", name], check=False)
+    # The kernel gives every link an address of its own.
+    if left.status == 0 and all(" scope link" in line for line in left.stdout.splitlines()):
+        _must(machine, ["ip", "link", "delete", "dev", name])
 
 
 def _add_link(machine: Runner, name: str) -> tuple[str, str]:

@@ -1,12 +1,18 @@
-"""What a deployment is made for: where the server is, what the node's agent stands in for, how both know each other."""
+"""A deployment of the tunnel: where the server is, which address agents listen on, how agents authenticate."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
-from garboard.tunnel.deploy import DEFAULT_IMAGE
-from garboard.tunnel.deploy.link import DEFAULT_NAME
+from garboard.manifests.tunnel_agent import TunnelAgent
+from garboard.model.tunnel import (
+    DEFAULT_AGENT_PORT,
+    DEFAULT_API_SERVER,
+    DEFAULT_LINK,
+    TUNNEL_IMAGE,
+    TUNNEL_PKI_DIR,
+)
 from garboard.tunnel.server.tenants import Mode
 
 SOCKET_FOLDER: Final = "/etc/kubernetes/konnectivity-server"
@@ -26,29 +32,37 @@ class Deployment:
     """One cluster's tunnel. With a `bind_address` nodes reach the API server through it, too."""
 
     server_host: str
-    agent_port: int = 8132
+    agent_port: int = DEFAULT_AGENT_PORT
     health_port: int = 8134
     admin_port: int = 8133
     server_count: int = 1
     mode: Mode = Mode.GRPC
     authentication: Authentication = Authentication.CERTIFICATE
-    image: str = DEFAULT_IMAGE
-    pki_folder: str = "/etc/kubernetes/konnectivity"
+    image: str = TUNNEL_IMAGE
+    pki_folder: str = TUNNEL_PKI_DIR
     bind_address: IPv4Address | IPv6Address | None = None
     local_port: int = 6443
-    api_server: str = "127.0.0.1:6443"  # as the server reaches it
-    link: str = DEFAULT_NAME
+    api_server: str = DEFAULT_API_SERVER  # as the server reaches it
+    link: str = DEFAULT_LINK
 
     @property
     def socket(self) -> str:
         return f"{SOCKET_FOLDER}/konnectivity-server.socket"
 
     @property
-    def api_url(self) -> str:
-        """Where nodes and pods find the API server; only with a bind address."""
-        assert self.bind_address is not None
-        host = f"[{self.bind_address}]" if self.bind_address.version == 6 else str(self.bind_address)
-        return f"https://{host}:{self.local_port}"
+    def agent(self) -> TunnelAgent:
+        """The agent of each node."""
+        return TunnelAgent(
+            server_host=self.server_host,
+            server_port=self.agent_port,
+            has_certificate=self.authentication is Authentication.CERTIFICATE,
+            image=self.image,
+            pki_folder=self.pki_folder,
+            bind_address=self.bind_address,
+            local_port=self.local_port,
+            api_server=self.api_server,
+            link=self.link,
+        )
 
     def server_flags(self) -> list[str]:
         """The command line of the server, behind `garboard tunnel server`."""
@@ -72,23 +86,3 @@ class Deployment:
                       f"--authentication-audience={AUDIENCE}",
                       "--kubeconfig=/etc/kubernetes/konnectivity-server.conf"]  # fmt: skip
         return flags + ([f"--allowed-destination={self.api_server}"] if self.bind_address else [])
-
-    def agent_flags(self) -> list[str]:
-        """The command line of the agent, behind `garboard tunnel agent`."""
-        flags = [
-            f"--proxy-server-host={self.server_host}",
-            f"--proxy-server-port={self.agent_port}",
-            f"--ca-cert={self.pki_folder}/ca.crt",
-            "--keepalive-time=1m",
-        ]
-        if self.authentication is Authentication.CERTIFICATE:
-            flags += [f"--agent-cert={self.pki_folder}/agent.crt", f"--agent-key={self.pki_folder}/agent.key"]
-        else:
-            flags.append("--service-account-token-path=/var/run/secrets/tokens/konnectivity-agent-token")
-        if self.bind_address:
-            flags += [f"--bind-address={self.bind_address}", f"--target={self.local_port}:{self.api_server}"]
-        return flags
-
-    def link_flags(self) -> list[str]:
-        """The command line that gives the node its address, behind `garboard tunnel link`."""
-        return [f"--address={self.bind_address}", f"--name={self.link}"]

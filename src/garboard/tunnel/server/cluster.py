@@ -1,70 +1,98 @@
-"""One cluster's share of a server: its agents, its front end, and who may join. Clusters share nothing but the port."""
+"""One cluster that a server serves: its agents, its frontends, and who may join. Clusters share only the port."""
 
 import asyncio
 import os
 import random
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from garboard.rpc import ServerCall
 from garboard.rpc.aio import AioLink
-from garboard.tunnel.flow import StallWatch
+from garboard.tunnel.frontend.protocol import TunnelTimeouts
 from garboard.tunnel.metrics import Counter
-from garboard.tunnel.server.agent_stream import ServerIdentity, accept_agent, refuse_agent
-from garboard.tunnel.server.grpc_front import GrpcFront
-from garboard.tunnel.server.grpc_port import FRONT_STREAMS, GrpcPort
-from garboard.tunnel.server.http_front import HttpFront
+from garboard.tunnel.server.accepting import FRONT_LEAVES, Slot, TlsListener
+from garboard.tunnel.server.agent_stream import ServerIdentity, accept_agent, certified_name, host_of, refuse_agent
+from garboard.tunnel.server.grpc_frontend import GrpcFrontend
+from garboard.tunnel.server.grpc_port import FRONT_LIMITS, GrpcPort
+from garboard.tunnel.server.http_frontend import HttpFrontend
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import Proxy
 from garboard.tunnel.server.routing import Backends
+from garboard.tunnel.server.shares import share_of
+from garboard.tunnel.server.sharing import SharedListener, Sharing
 from garboard.tunnel.server.tenants import Mode, Tenant
-from garboard.tunnel.server.token_gate import Pace, TokenGate
-from garboard.tunnel.server.tokens import AgentRefused
-from garboard.tunnel.sockets import BACKLOG, keep_alive
-from garboard.tunnel.switchboard import Times
-from garboard.tunnel.tls import ListenerKeys, Listening, TlsPolicy, handshake
+from garboard.tunnel.server.tokens import AgentRefused, RateLimit, TokenAuthenticator
+from garboard.tunnel.tls import ListenerKeys, ListenerTls, TlsPolicy, handshake
 from garboard.tunnel.web import cannot_listen
+from garboard.tunnel.wire.flow import StallWatch
+from garboard.tunnel.wire.sockets import BACKLOG
 
 DEFAULT_DIAL_S: Final = 30.0  # as long as an API server waits
 DEFAULT_QPS: Final = 50.0
 DEFAULT_BURST: Final = 100
 
 
-class Cluster:
-    """Made by the server for every tenant; `listen` opens its front end."""
+class ServedCluster:
+    """Made by the server for every tenant; `listen` opens the port or socket for its API servers."""
 
-    def __init__(self, tenant: Tenant, options: ServerOptions, identity: ServerIdentity) -> None:
+    def __init__(
+        self, tenant: Tenant, options: ServerOptions, identity: ServerIdentity, sharing: Sharing | None = None
+    ) -> None:
         self.tenant = tenant
         self._identity = identity
-        times = Times(dial_s=options.backend_dial_timeout_s or DEFAULT_DIAL_S)
-        self.watch = StallWatch(options.patience)
+        self._sharing = sharing
+        self._workers = options.workers
+        timeouts = TunnelTimeouts(dial_s=options.backend_dial_timeout_s or DEFAULT_DIAL_S)
+        self.watch = StallWatch(options.stall_policy)
         backends = Backends(options.proxy_strategies, random.randrange)
-        self.proxy = Proxy(backends, times=times, watch=self.watch, allowed=tenant.allowed)
+        self.proxy = Proxy(
+            backends,
+            timeouts=timeouts,
+            watch=self.watch,
+            allowed=tenant.allowed,
+            workers=options.workers,
+            on_agents=self._agents_changed,
+        )
         self.denials = Counter("reason")
         self.proxy.metrics.add({"agent_denials_total": ("Agents that were not let in, by reason.", self.denials)})
         self.keys = ListenerKeys(tenant.keys, options.tls)
-        self.front_keys: ListenerKeys | None = None
-        self.fronts = GrpcPort(
+        self.frontend_keys: ListenerKeys | None = None
+        self.frontend_port = GrpcPort(
             "/ProxyService/Proxy",
-            lambda link, call: GrpcFront(self.proxy, link, call),
+            lambda link, call: GrpcFrontend(self.proxy, link, call),
             options.frontend_keepalive_s,
-            self._front_objection,
-            streams=FRONT_STREAMS,
+            self._frontend_objection,
+            limits=FRONT_LIMITS,
         )
         self.server_port = 0
         self._policy = options.tls
-        self._gate = _gate(tenant, options)
+        self._authenticator = _authenticator(tenant, options)
         self._reviews: set[asyncio.Task[None]] = set()
-        self._listener: asyncio.Server | None = None
+        self._listener: asyncio.Server | TlsListener | SharedListener | None = None
+
+    @property
+    def agents(self) -> int:
+        """As many as the first strategy can choose from."""
+        return self.proxy.backends.count(self.proxy.backends.strategies[0])
+
+    def _agents_changed(self) -> None:
+        if self._sharing is not None:
+            self.choose_clients()
+            self._sharing.on_agents()
+
+    def choose_clients(self) -> None:
+        """Accept API servers, or leave them to workers that have more agents."""
+        if self._sharing is not None and isinstance(self._listener, TlsListener | SharedListener):
+            self._listener.set_open(self._sharing.takes_clients(self.tenant.name, self.agents))
 
     def take_agent(self, link: AioLink, call: ServerCall) -> None:
-        """A Connect call on a connection that has been let in; with tokens, it waits for the review of its own."""
-        if self._gate is None:
-            accept_agent(self.proxy, self._identity, link, call)
+        """Serve the Connect call of an agent; where tokens are required, once its token has been reviewed."""
+        if self._authenticator is None:
+            accept_agent(self.proxy, self._identity, link, call, certified_name(link))
             return
-        review = link.loop.create_task(self._review(self._gate, link, call))
+        review = link.loop.create_task(self._review(self._authenticator, link, call))
         self._reviews.add(review)
         review.add_done_callback(self._reviews.discard)
 
@@ -76,77 +104,87 @@ class Cluster:
         return reason
 
     async def listen(self) -> None:
-        """Open the front end."""
-        self._listener = await self._open_front()
+        """Listen for API servers."""
+        self._listener = await self._open_frontend()
+        self.choose_clients()
 
-    async def _open_front(self) -> asyncio.Server:
-        front = self.tenant.front
-        accept: Callable[[], asyncio.BaseProtocol] = self.fronts.accept
-        if front.mode is Mode.HTTP_CONNECT:
-            accept = self._accept_http
-        if front.uds_name:
-            return await self._listen_on_socket(accept)
-        assert front.keys is not None
+    async def _open_frontend(self) -> asyncio.Server | TlsListener | SharedListener:
+        frontend = self.tenant.frontend
+        if frontend.uds_name:
+            return self._share_socket(self._sharing) if self._sharing else await self._listen_on_socket()
+        assert frontend.keys is not None
         policy = TlsPolicy(
-            minimum=self._policy.minimum, ciphers=self._policy.ciphers, speaks_h2=front.mode is Mode.GRPC
+            minimum=self._policy.minimum, ciphers=self._policy.ciphers, speaks_h2=frontend.mode is Mode.GRPC
         )
-        keys = self.front_keys = ListenerKeys(front.keys, policy)
-        tls = Listening(lambda _name: keys, policy)
+        keys = self.frontend_keys = ListenerKeys(frontend.keys, policy)
+        tls = ListenerTls(lambda _name: keys, policy)
         tls.ask_for([keys])
-        place = (front.bind_address or None, front.port)
-        loop = asyncio.get_running_loop()
-        server = await listening(
-            loop.create_server(accept, *place, backlog=BACKLOG, **handshake(tls)), f"port {front.port}"
-        )
-        self.server_port = int(server.sockets[0].getsockname()[1])
-        return server
+        is_http = frontend.mode is Mode.HTTP_CONNECT
+        accept = self._accept_secure_http if is_http else self.frontend_port.accept
+        listener = TlsListener(accept, handshake(tls), leaves=FRONT_LEAVES, workers=self._workers)
+        if self._sharing:
+            listener.adopt(self._sharing.front(frontend))
+        else:
+            await listener.listen(frontend.bind_address, frontend.port)
+        self.server_port = listener.port
+        return listener
 
     def stop(self) -> None:
         """Take nothing new."""
         if self._listener is not None:
             self._listener.close()
+            self._listener = None
         for review in self._reviews:
             review.cancel()
 
-    async def _review(self, gate: TokenGate, link: AioLink, call: ServerCall) -> None:
+    async def _review(self, authenticator: TokenAuthenticator, link: AioLink, call: ServerCall) -> None:
         try:
-            await gate.check(call.metadata)
+            account = await authenticator.check(call.metadata, host_of(link))
         except AgentRefused as refused:
             self.denials.of("token").value += 1
             refuse_agent(link, call, refused)
         else:
             if call.status is None:
-                accept_agent(self.proxy, self._identity, link, call)
+                accept_agent(self.proxy, self._identity, link, call, account)
 
-    def _accept_http(self) -> HttpFront:
-        if self.front_keys is None:
-            return HttpFront(self.proxy)
-        return SecureHttpFront(self.proxy, self._front_objection)
+    def _accept_secure_http(self, slot: Slot) -> HttpFrontend:
+        return SecureHttpFrontend(self.proxy, self._frontend_objection, slot)
 
-    def _front_objection(self, peer: ssl.SSLObject | None) -> str:
-        return self.front_keys.objection(peer) if self.front_keys is not None and peer is not None else ""
+    def _frontend_objection(self, peer: ssl.SSLObject | None) -> str:
+        return self.frontend_keys.objection(peer) if self.frontend_keys is not None and peer is not None else ""
 
-    async def _listen_on_socket(self, accept: Callable[[], asyncio.BaseProtocol]) -> asyncio.Server:
-        path = Path(self.tenant.front.uds_name)
-        if path.exists() and not self.tenant.front.delete_existing_uds_file:
+    def _accept_client(self) -> asyncio.BaseProtocol:
+        is_http = self.tenant.frontend.mode is Mode.HTTP_CONNECT
+        return HttpFrontend(self.proxy) if is_http else self.frontend_port.accept()
+
+    def _share_socket(self, sharing: Sharing) -> SharedListener:
+        return SharedListener(self._accept_client, sharing.front(self.tenant.frontend))
+
+    async def _listen_on_socket(self) -> asyncio.Server:
+        path = Path(self.tenant.frontend.uds_name)
+        if path.exists() and not self.tenant.frontend.delete_existing_uds_file:
             raise cannot_listen(str(path), FileExistsError(17, "File exists"))
         mask = os.umask(0o007)
         try:
             loop = asyncio.get_running_loop()
-            return await listening(loop.create_unix_server(accept, str(path), backlog=BACKLOG), str(path))
+            return await loop.create_unix_server(self._accept_client, str(path), backlog=BACKLOG)
+        except OSError as error:
+            raise cannot_listen(str(path), error) from error
         finally:
             os.umask(mask)
 
 
-class SecureHttpFront(HttpFront):
-    """A front end whose client is looked at once more when TLS has been agreed on."""
+class SecureHttpFrontend(HttpFrontend):
+    """A frontend whose client certificate is checked once more after the TLS handshake."""
 
-    def __init__(self, proxy: Proxy, objection: Callable[[ssl.SSLObject | None], str]) -> None:
+    def __init__(self, proxy: Proxy, objection: Callable[[ssl.SSLObject | None], str], slot: Slot) -> None:
         super().__init__(proxy)
+        self._slot = slot
         self._objection = objection
         self._is_refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._slot.release()
         self._is_refused = bool(self._objection(transport.get_extra_info("ssl_object")))
         if self._is_refused:
             transport.abort()  # type: ignore[attr-defined]  # what the loop gives is a Transport
@@ -162,20 +200,11 @@ class SecureHttpFront(HttpFront):
             super().connection_lost(exc)
 
 
-async def listening(starting: Coroutine[Any, Any, asyncio.Server], place: str) -> asyncio.Server:
-    """The server once it listens; an address that cannot be had is told in words."""
-    try:
-        server = await starting
-    except OSError as error:
-        raise cannot_listen(place, error) from error
-    for each in server.sockets:
-        keep_alive(each)
-    return server
-
-
-def _gate(tenant: Tenant, options: ServerOptions) -> TokenGate | None:
+def _authenticator(tenant: Tenant, options: ServerOptions) -> TokenAuthenticator | None:
     if tenant.token_rules is None:
         return None
-    assert options.reviewer_for is not None, "tokens need somebody who reviews them"
-    pace = Pace(options.review_qps or DEFAULT_QPS, options.review_burst or DEFAULT_BURST)
-    return TokenGate(tenant.token_rules, options.reviewer_for(tenant.kubeconfig), pace)
+    assert options.reviewer_for is not None, "tokens need a reviewer"
+    workers = options.workers
+    burst = share_of(options.review_burst or DEFAULT_BURST, workers)
+    rate_limit = RateLimit((options.review_qps or DEFAULT_QPS) / workers, burst)
+    return TokenAuthenticator(tenant.token_rules, options.reviewer_for(tenant.kubeconfig), rate_limit, workers=workers)

@@ -1,19 +1,20 @@
-"""What a proxy server can be told; names and defaults are those of the stock flags."""
+"""The options of a proxy server; names and defaults are those of the stock flags."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from garboard.errors import BadUsage
 from garboard.tunnel.destinations import AllowList
-from garboard.tunnel.flow import Patience
-from garboard.tunnel.leases import LeaseBook
+from garboard.tunnel.leases import LeaseStore
 from garboard.tunnel.server.routing import Strategy
-from garboard.tunnel.server.tenants import FrontEnd, Tenant, TenantsSource
-from garboard.tunnel.server.tenants import Mode as Mode
+from garboard.tunnel.server.tenants import FrontendConfig, Mode, Tenant, TenantsSource
 from garboard.tunnel.server.tokens import TokenReviewer, TokenRules
-from garboard.tunnel.tls import KeyPair as KeyPair
-from garboard.tunnel.tls import TlsPolicy
+from garboard.tunnel.tls import KeyPair, TlsPolicy
+from garboard.tunnel.wire.flow import StallPolicy
+
+MOST_WORKERS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class ServerOptions:
     admin_bind_address: str = "127.0.0.1"
     admin_port: int = 8095
     server_count: int = 1
+    workers: int = 1  # processes that share the ports and the quotas
     proxy_strategies: tuple[Strategy, ...] = (Strategy.DEFAULT,)
     keepalive_s: float = 3600.0
     frontend_keepalive_s: float = 3600.0
@@ -44,10 +46,10 @@ class ServerOptions:
     reviewer_for: Callable[[Path | None], TokenReviewer] | None = field(default=None, repr=False)
     review_qps: float = 0.0
     review_burst: int = 0
-    lease_book: LeaseBook | None = field(default=None, repr=False)
+    lease_store: LeaseStore | None = field(default=None, repr=False)
     tenants: tuple[Tenant, ...] = ()  # in place of the one cluster that the options above describe
     tenants_file: TenantsSource | None = field(default=None, repr=False)  # where they came from, and may change
-    patience: Patience = field(default_factory=Patience)
+    stall_policy: StallPolicy = field(default_factory=StallPolicy)
     allowed: AllowList = field(default_factory=AllowList)  # what nodes may reach through this server
 
     def check(self) -> None:
@@ -57,11 +59,11 @@ class ServerOptions:
             raise BadUsage("; ".join(problems), hint="see `garboard tunnel server --help`")
 
     def clusters(self) -> tuple[Tenant, ...]:
-        """Whom the server serves: the tenants, or without any the one cluster of the flags."""
+        """The tenants, or without any the one cluster of the flags."""
         if self.tenants:
             return self.tenants
         assert self.cluster_keys is not None
-        front = FrontEnd(
+        frontend = FrontendConfig(
             mode=self.mode,
             uds_name=self.uds_name,
             delete_existing_uds_file=self.delete_existing_uds_file,
@@ -69,10 +71,14 @@ class ServerOptions:
             port=self.server_port,
             keys=self.server_keys,
         )
-        keys, rules = self.cluster_keys, self.token_rules
         return (
             Tenant(
-                name="", keys=keys, front=front, token_rules=rules, kubeconfig=self.kubeconfig, allowed=self.allowed
+                name="",
+                keys=self.cluster_keys,
+                frontend=frontend,
+                token_rules=self.token_rules,
+                kubeconfig=self.kubeconfig,
+                allowed=self.allowed,
             ),
         )
 
@@ -88,7 +94,7 @@ class ServerOptions:
             ("without --uds-name, --server-cert, --server-key and --server-ca-cert are needed", not self.uds_name and
              not has_client_ca),
             ("--cluster-cert and --cluster-key are needed", self.cluster_keys is None),
-            ("--server-count must be at least 1", self.server_count < 1),
+            *self._count_rules(),
             ("--cluster-ca-cert and --agent-namespace exclude each other: agents show a certificate or a token",
              self.token_rules is not None and self.cluster_keys is not None and bool(self.cluster_keys.client_ca)),
         )  # fmt: skip
@@ -101,5 +107,11 @@ class ServerOptions:
              bool(self.uds_name) or self.server_keys is not None),
             ("--tenants takes no --allowed-destination: its file names them", not self.allowed.is_empty),
             ("--tenants takes no --agent-namespace: its file names whom to trust", self.token_rules is not None),
-            ("--server-count must be at least 1", self.server_count < 1),
+            *self._count_rules(),
         )  # fmt: skip
+
+    def _count_rules(self) -> tuple[tuple[str, bool], ...]:
+        return (
+            ("--server-count must be at least 1", self.server_count < 1),
+            (f"--workers takes 1 to {MOST_WORKERS}", not 1 <= self.workers <= MOST_WORKERS),
+        )

@@ -1,4 +1,4 @@
-"""The server's registers, with its numbers: an entry for API servers, and what agents may reach through it."""
+"""The tunnels of one cluster at the server, with their metrics, and the counts of connections from its nodes."""
 
 import itertools
 import time
@@ -6,26 +6,50 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from garboard.tunnel.destinations import AllowList
-from garboard.tunnel.entry import Entry
-from garboard.tunnel.flow import StallWatch
-from garboard.tunnel.metrics import LATENCY_BUCKETS, Counter, Gauge, Histogram, Metric, Metrics, Total, Waits
+from garboard.tunnel.dialer.resolving import Resolver
+from garboard.tunnel.frontend.protocol import DialCounts, TunnelQuota, TunnelTimeouts
+from garboard.tunnel.frontend.states import Backend
+from garboard.tunnel.frontend.tunnels import BackendStream, Tunnels
+from garboard.tunnel.metrics import (
+    LATENCY_BUCKETS,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    Metrics,
+    StreamErrors,
+    Total,
+    Waits,
+)
 from garboard.tunnel.server.reverse import ReverseCounts
 from garboard.tunnel.server.routing import Backends
-from garboard.tunnel.sockets import SocketEnd
-from garboard.tunnel.stream_errors import StreamErrors
-from garboard.tunnel.switchboard import Times
+from garboard.tunnel.server.shares import quota_share
+from garboard.tunnel.wire.flow import StallWatch
+from garboard.tunnel.wire.sockets import SocketEnd
 
 PREFIX: Final = "konnectivity_network_proxy_server_"
 
 
-class Proxy(Entry):
-    """Joins the protocol with the sockets, for one cluster."""
+class Proxy(Tunnels):
+    """The tunnels of API servers to one cluster, and what its agents may reach through the server."""
 
-    def __init__(self, backends: Backends, *, times: Times, watch: StallWatch, allowed: AllowList) -> None:
-        super().__init__(backends, times=times, watch=watch)
+    def __init__(
+        self,
+        backends: Backends,
+        *,
+        timeouts: TunnelTimeouts,
+        watch: StallWatch,
+        allowed: AllowList,
+        workers: int = 1,
+        on_agents: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(backends, timeouts=timeouts, watch=watch, quota=quota_share(TunnelQuota(), workers))
+        self._on_agents = on_agents  # called when one has come or gone
         self.backends = backends
         self.allowed = allowed
-        self.reverse = ReverseCounts()
+        self.is_draining = False
+        self.reverse = ReverseCounts(workers)
+        self.resolver = Resolver()
         self.reverse_ids: Iterator[int] = itertools.count(1, 2)  # agents count theirs in even numbers
         self.packets = Counter("segment", "packet_type")
         self.errors = StreamErrors()
@@ -35,29 +59,45 @@ class Proxy(Entry):
         self.write_seconds = Waits(LATENCY_BUCKETS, self._writes)
         self.metrics = Metrics(PREFIX, self._families())
 
+    def join(self, backend: Backend, stream: BackendStream) -> None:
+        super().join(backend, stream)
+        if self.is_draining:
+            stream.drain()
+        self._on_agents()
+
+    def leave(self, backend: Backend) -> None:
+        super().leave(backend)
+        self._on_agents()
+
     @property
     def open_connections(self) -> int:
         """Both ways."""
-        return len(self.fronts) + self.reverse.open
+        return len(self.frontends) + self.reverse.open
+
+    def drain(self) -> None:
+        """Take no more connections of nodes, and have agents choose other servers for them."""
+        self.is_draining = True
+        for stream in self.streams.values():
+            stream.drain()
 
     def expire(self) -> None:
         super().expire()
         now = time.monotonic()
-        for front in [each for each, until in self.unread.items() if until <= now]:
-            front.cut()
+        for frontend in [each for each, until in self.unread.items() if until <= now]:
+            frontend.cut()
 
     def disconnect_all(self) -> int:
         """The server stops: how many connections it cut is returned."""
         cut = self.open_connections
-        for front in list(self.fronts.values()):
-            front.disconnect()
+        for frontend in list(self.frontends.values()):
+            frontend.disconnect()
         for stream in self.streams.values():
-            stream.close_exits()
+            stream.close_endpoints()
         return cut
 
     def _families(self) -> dict[str, tuple[str, Metric]]:
         dial_seconds = Histogram(LATENCY_BUCKETS)
-        self.board.counts.dial_seconds = dial_seconds.observe
+        self.protocol.counts.dial_seconds = dial_seconds.observe
         backends, reverse = self.backends, self.reverse
         return {
             "dial_duration_seconds": ("How long agents took to answer dials.", dial_seconds),
@@ -72,12 +112,12 @@ class Proxy(Entry):
                 "Agents, as each strategy can choose them.",
                 Gauge(lambda: {str(each): backends.count(each) for each in backends.strategies}, "proxy_strategy"),
             ),
-            "pending_backend_dials": ("Dials without an answer.", Gauge(lambda: self.board.pending_dials)),
+            "pending_backend_dials": ("Dials without an answer.", Gauge(lambda: self.protocol.pending_dials)),
             "established_connections": (
                 "Open connections.",
                 Gauge(lambda: sum(len(backend.open) for backend in self.streams)),
             ),
-            "dial_failure_count": ("Dials that failed, by reason.", _Failures(lambda: self.board.counts.dial_failures)),
+            "dial_failure_count": ("Dials that failed, by reason.", _Failures(self.protocol.counts)),
             "stream_packets_total": ("Packets by direction and type.", self.packets),
             "stream_errors_total": ("Streams that failed, by direction and code.", self.errors.counter),
             "full_receive_channels": ("Streams that wait for a slow reader.", Gauge(self._full, "service_method")),
@@ -91,30 +131,30 @@ class Proxy(Entry):
 
     def _queues(self) -> dict[str, float]:
         return {
-            "to_client": sum(front.outflow.queued_bytes for front in self.fronts.values()),
+            "to_client": sum(frontend.outflow.queued_bytes for frontend in self.frontends.values()),
             "to_agent": sum(stream.queued_bytes for stream in self.streams.values()),
         }
 
     def _full(self) -> dict[str, float]:
-        """Of agents' streams, one for each reader that they wait for; of front ends, those that wait for an agent."""
+        """Of agents' streams, one for each reader that they wait for; of frontends, those that wait for an agent."""
         return {
-            "Connect": sum(front.outflow.holds_back for front in self.fronts.values()),
-            "Proxy": sum(front.is_held_back for front in self.fronts.values()),
+            "Connect": sum(frontend.outflow.holds_back for frontend in self.frontends.values()),
+            "Proxy": sum(frontend.is_held_back for frontend in self.frontends.values()),
         }
 
     def _writes(self) -> int:
-        return self.past_writes + sum(front.writes for front in self.fronts.values())
+        return self.past_writes + sum(frontend.writes for frontend in self.frontends.values())
 
     def _streams(self) -> dict[str, float]:
-        return {"Connect": len(self.streams), "Proxy": len(self.fronts) - self.http_connections}
+        return {"Connect": len(self.streams), "Proxy": len(self.frontends) - self.http_connections}
 
 
 class _Failures:
-    """Dial failures by reason, as the switchboard counted them."""
+    """Dial failures by reason, as the protocol counted them."""
 
-    def __init__(self, read: Callable[[], dict[str, int]]) -> None:
-        self._read = read
+    def __init__(self, counts: DialCounts) -> None:
+        self._counts = counts
 
     def lines(self, name: str) -> list[str]:
-        rows = [f'{name}{{reason="{reason}"}} {count}' for reason, count in sorted(self._read().items())]
+        rows = [f'{name}{{reason="{reason}"}} {count}' for reason, count in sorted(self._counts.dial_failures.items())]
         return [f"# TYPE {name} counter", *rows]

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
+import time
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from pathlib import Path
@@ -12,20 +13,24 @@ from typing import Final
 from garboard.rpc import ServerCall, Status, StatusCode
 from garboard.rpc.aio import AioLink
 from garboard.tunnel.background import beside
-from garboard.tunnel.entry import TICK_S
-from garboard.tunnel.flow import TICK_S as STALL_TICK_S
+from garboard.tunnel.frontend.tunnels import TICK_S
 from garboard.tunnel.metrics import Metric, Metrics, Total, text_by_tenant
+from garboard.tunnel.server.accepting import AGENTS_LEAVE, TlsListener
 from garboard.tunnel.server.agent_stream import ServerIdentity
-from garboard.tunnel.server.cluster import Cluster, listening
-from garboard.tunnel.server.clusters import Clusters
-from garboard.tunnel.server.grpc_port import AGENT_STREAMS, GrpcPort
-from garboard.tunnel.server.lease_keeper import CULLED, LeaseKeeper
+from garboard.tunnel.server.cluster import ServedCluster
+from garboard.tunnel.server.clusters import ServedClusters
+from garboard.tunnel.server.grpc_port import AGENT_LIMITS, GrpcPort
+from garboard.tunnel.server.lease_controller import CULLED, LeaseController
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.proxy import PREFIX, Proxy
+from garboard.tunnel.server.sharing import Sharing
 from garboard.tunnel.server.status import ServerTracer, server_document
-from garboard.tunnel.sockets import BACKLOG, KEEPALIVE_EVERY_S
+from garboard.tunnel.server.tenants import Tenant
 from garboard.tunnel.tls import ListenerKeys, handshake
 from garboard.tunnel.web import OK, Page, PageMaker, Question, json_page, serve_pages
+from garboard.tunnel.wire.flow import TICK_S as STALL_TICK_S
+from garboard.tunnel.wire.flow import BufferLimit, tell_shed
+from garboard.tunnel.wire.sockets import KEEPALIVE_EVERY_S, give_up_soon
 
 FILES_EVERY_S: Final = 10.0
 
@@ -35,26 +40,29 @@ log = logging.getLogger("garboard.tunnel")
 class ProxyServer:
     """A server that listens; make it with `serve`."""
 
-    def __init__(self, options: ServerOptions) -> None:
+    def __init__(self, options: ServerOptions, sharing: Sharing | None = None) -> None:
         self._options = options
-        self._clusters = Clusters(options, ServerIdentity(options.server_id, options.server_count))
+        self._sharing = sharing
+        self.identity = sharing.identity if sharing else ServerIdentity(options.server_id, options.server_count)
+        self._clusters = ServedClusters(options, self.identity, sharing)
         self.agents = GrpcPort(
-            "/AgentService/Connect", self._take_agent, options.keepalive_s, self._objection, streams=AGENT_STREAMS
+            "/AgentService/Connect", self._take_agent, options.keepalive_s, self._objection, limits=AGENT_LIMITS
         )
         self.agent_port = self.health_port = self.admin_port = 0
-        self._leases = LeaseKeeper(options.lease_book, options.server_id) if options.lease_book else None
+        self._leases = LeaseController(options.lease_store, options.server_id) if options.lease_store else None
         no_leases: dict[str, tuple[str, Metric]] = {"culled_leases_count": (CULLED, Total(lambda: 0))}
         self._own_metrics = Metrics(PREFIX, self._leases.families() if self._leases else no_leases)
-        self._listener: asyncio.Server | None = None
+        self._listener: TlsListener | None = None
         self._is_stopping = False
+        self.cut_connections = 0  # when it stopped
 
     @property
-    def clusters(self) -> tuple[Cluster, ...]:
+    def clusters(self) -> tuple[ServedCluster, ...]:
         return self._clusters.all
 
     @property
     def proxy(self) -> Proxy:
-        """Of the only cluster, or the first."""
+        """The proxy of the only cluster, or of the first."""
         return self.clusters[0].proxy
 
     @property
@@ -67,35 +75,44 @@ class ProxyServer:
         return self.clusters[0].server_port
 
     async def listen(self) -> None:
-        options, loop = self._options, asyncio.get_running_loop()
-        place = (options.agent_bind_address or None, options.agent_port)
-        tls = handshake(self._clusters.tls)
-        self._listener = await listening(
-            loop.create_server(self.agents.accept, *place, backlog=BACKLOG, **tls), f"port {place[1]}"
+        options = self._options
+        self._listener = TlsListener(
+            self.agents.accept, handshake(self._clusters.tls), leaves=AGENTS_LEAVE, workers=options.workers
         )
-        self.agent_port = int(self._listener.sockets[0].getsockname()[1])
+        is_shared = self._sharing is not None
+        await self._listener.listen(options.agent_bind_address, options.agent_port, is_shared=is_shared)
+        for each in self._listener.sockets:
+            give_up_soon(each)  # what it accepts inherits it
+        self.agent_port = self._listener.port
         for cluster in self.clusters:
             await cluster.listen()
 
     async def stop(self) -> int:
         """Take nothing new, wait for what is open as long as the options say; how many were cut is returned."""
         self._is_stopping = True
-        if self._listener is not None:
+        self.identity.present = ()
+        if self._listener is not None and self._sharing is not None:
+            self._listener.drain()  # the other workers would take nothing of it
+        elif self._listener is not None:
             self._listener.close()
         for cluster in self.clusters:
             cluster.stop()
-            cluster.fronts.shut_down()
-        deadline = asyncio.get_running_loop().time() + self._options.graceful_shutdown_s
-        while (
-            any(each.proxy.open_connections for each in self.clusters) and asyncio.get_running_loop().time() < deadline
-        ):
-            await asyncio.sleep(0.05)
-        cut = sum(cluster.proxy.disconnect_all() for cluster in self.clusters)
+            cluster.proxy.drain()
+            cluster.frontend_port.shut_down()
+        if self._sharing is not None:
+            self._sharing.close_fronts()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._options.graceful_shutdown_s):
+                while any(each.proxy.open_connections for each in self.clusters):
+                    await asyncio.sleep(0.05)
+        cut = self.cut_connections = sum(cluster.proxy.disconnect_all() for cluster in self.clusters)
         if self._leases is not None:
             await self._leases.release()
         await self.agents.close()
+        if self._listener is not None:
+            self._listener.close()  # handshakes of what came last
         for cluster in self.clusters:
-            await cluster.fronts.close()
+            await cluster.frontend_port.close()
         log.info("server.stopped cut_connections=%d", cut)
         return cut
 
@@ -107,31 +124,39 @@ class ProxyServer:
             await self.refresh_tenants()
 
     async def keep_alive(self) -> None:
-        """Notice destinations that are gone without a word, for ever."""
+        """Keep turning TCP keepalive on for new destinations, for ever."""
         while True:
             await asyncio.sleep(KEEPALIVE_EVERY_S)
             for stream in [stream for each in self.clusters for stream in each.proxy.streams.values()]:
-                stream.keep_exits_alive()
+                stream.keep_endpoints_alive()
 
     def refresh_certificates(self) -> None:
         self._clusters.refresh_certificates()
 
     async def refresh_tenants(self) -> None:
-        """Serve the tenants of the file as it is now: who is gone from it or changed in it is cut off, nobody else."""
+        """Serve the tenants of the file as it is now: those that are gone or changed are cut off, and no others."""
         for gone in await self._clusters.refresh_tenants():
-            gone.stop()
-            cut = gone.proxy.disconnect_all()
-            for link in tuple(self.agents.links):
-                peer = _peer_of(link)
-                if peer is not None and self._clusters.tls.owner_of(peer) is gone.keys:
-                    link.close("the tenant of this name was changed or removed")
-            await gone.fronts.close()
+            await self._cut_off(gone)
             self._forget_socket(gone)
-            log.info("tenant.closed tenant=%s cut_connections=%d", gone.tenant.name, cut)
 
-    def _forget_socket(self, gone: Cluster) -> None:
-        path = gone.tenant.front.uds_name
-        if path not in {each.tenant.front.uds_name for each in self.clusters}:
+    async def use_tenants(self, tenants: tuple[Tenant, ...]) -> None:
+        """The same for tenants that a supervisor has read; it owns the sockets. Raises what forbids it."""
+        for gone in await self._clusters.use_tenants(tenants):
+            await self._cut_off(gone)
+
+    async def _cut_off(self, gone: ServedCluster) -> None:
+        gone.stop()
+        cut = gone.proxy.disconnect_all()
+        for link in tuple(self.agents.links):
+            peer = _peer_of(link)
+            if peer is not None and self._clusters.tls.owner_of(peer) is gone.keys:
+                link.close("the tenant of this name was changed or removed")
+        await gone.frontend_port.close()
+        log.info("tenant.closed tenant=%s cut_connections=%d", gone.tenant.name, cut)
+
+    def _forget_socket(self, gone: ServedCluster) -> None:
+        path = gone.tenant.frontend.uds_name
+        if path not in {each.tenant.frontend.uds_name for each in self.clusters}:
             Path(path).unlink(missing_ok=True)
 
     async def keep_time(self) -> None:
@@ -143,10 +168,13 @@ class ProxyServer:
 
     async def watch_stalls(self) -> None:
         """Give up receivers that stall, for ever."""
+        limit = BufferLimit(self._options.stall_policy.most_bytes)
         while True:
             await asyncio.sleep(STALL_TICK_S)
+            now = time.monotonic()
             for each in self.clusters:
-                each.watch.look()
+                each.watch.look(now)
+            tell_shed(limit.enforce([each.watch for each in self.clusters], now))
 
     async def keep_lease(self) -> None:
         if self._leases is not None:
@@ -182,7 +210,7 @@ class ProxyServer:
             return OK
         return Page(HTTPStatus.INTERNAL_SERVER_ERROR, "no connection to any proxy agent")
 
-    # Agents, told apart by the name that they ask for.
+    # Agents, told apart by the server name that they ask for.
 
     def _objection(self, peer: ssl.SSLObject | None) -> str:
         cluster = self._clusters.owner_of(peer)
@@ -211,16 +239,22 @@ async def serve(options: ServerOptions) -> AsyncIterator[ProxyServer]:
     admin = (options.admin_bind_address, options.admin_port)
     async with (
         serve_pages(options.health_bind_address, options.health_port, server.pages()) as server.health_port,
-        serve_pages(*admin, server.admin_pages(), server.questions()) as admin_port,
-        beside(
-            server.keep_time(), server.watch_stalls(), server.keep_files(), server.keep_alive(), server.keep_lease()
-        ),
+        serve_pages(*admin, server.admin_pages(), server.questions()) as server.admin_port,
+        run_server(server),
     ):
-        server.admin_port = admin_port
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def run_server(server: ProxyServer) -> AsyncIterator[None]:
+    """Listen, without the pages, while the context is open; leaving it stops the server."""
+    async with beside(
+        server.keep_time(), server.watch_stalls(), server.keep_files(), server.keep_alive(), server.keep_lease()
+    ):
         try:
             await server.listen()
-            fronts = ",".join(each.tenant.front.uds_name or str(each.server_port) for each in server.clusters)
-            log.info("server.listening agents=%d front=%s", server.agent_port, fronts)
-            yield server
+            frontends = ",".join(each.tenant.frontend.uds_name or str(each.server_port) for each in server.clusters)
+            log.info("server.listening agents=%d front=%s", server.agent_port, frontends)
+            yield
         finally:
             await server.stop()

@@ -1,4 +1,4 @@
-"""Whom a server serves: one cluster, or with `--tenants` many behind one port, told apart by server name."""
+"""The tenants of a server: one cluster, or with `--tenants` many behind one port, told apart by server name."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,8 +16,8 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrontEnd:
-    """Where the API servers of a cluster come in: a unix socket, or a port with client certificates."""
+class FrontendConfig:
+    """Where the API servers of a cluster connect: a unix socket, or a port with client certificates."""
 
     mode: Mode = Mode.GRPC
     uds_name: str = ""
@@ -26,14 +26,19 @@ class FrontEnd:
     port: int = 0
     keys: KeyPair | None = None
 
+    @property
+    def place(self) -> str:
+        """Where it listens, which no two front ends of a server have in common."""
+        return self.uds_name or f"{self.bind_address}:{self.port}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """One cluster: what its agents see and must show, where its API servers come in, where its agents may go."""
+    """One cluster: what its agents see and must show, where its API servers connect, what its agents may reach."""
 
     name: str
     keys: KeyPair
-    front: FrontEnd
+    frontend: FrontendConfig
     server_names: frozenset[str] = frozenset()  # none: whatever agents ask for
     token_rules: TokenRules | None = None
     kubeconfig: Path | None = None
@@ -45,6 +50,10 @@ class TenantsSource(Protocol):
 
     @property
     def path(self) -> Path: ...
+
+    def read(self) -> bytes: ...
+
+    def parse(self, data: bytes) -> tuple[Tenant, ...]: ...
 
     def load(self) -> tuple[Tenant, ...]: ...
 

@@ -11,7 +11,7 @@ import msgspec
 from garboard.documents import read_yaml
 from garboard.errors import BadDocument, InvalidValue
 from garboard.tunnel.destinations import AllowList
-from garboard.tunnel.server.tenants import FrontEnd, Mode, Tenant, canonical_name
+from garboard.tunnel.server.tenants import FrontendConfig, Mode, Tenant, canonical_name
 from garboard.tunnel.server.tokens import TokenRules
 from garboard.tunnel.tls import KeyPair
 
@@ -24,10 +24,16 @@ class TenantsFile:
     """A file of tenants, and who reads files."""
 
     path: Path
-    read: Callable[[Path], bytes]
+    reader: Callable[[Path], bytes]
+
+    def read(self) -> bytes:
+        return self.reader(self.path)
+
+    def parse(self, data: bytes) -> tuple[Tenant, ...]:
+        return read_tenants(data, str(self.path))
 
     def load(self) -> tuple[Tenant, ...]:
-        return read_tenants(self.read(self.path), str(self.path))
+        return self.parse(self.read())
 
 
 class _Tokens(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -65,10 +71,10 @@ def read_tenants(data: bytes, source: str) -> tuple[Tenant, ...]:
     try:
         document = msgspec.convert(tree, _Document)
     except msgspec.ValidationError as error:
-        raise BadDocument(f"{source}: {error}", hint="docs/tunnel.md has an example of the file") from error
+        raise BadDocument(f"{source}: {error}", hint="docs/tunnel-tenancy.md has an example of the file") from error
     faults = list(_faults(document))
     if faults:
-        raise BadDocument(f"{source}: {'; '.join(faults)}", hint="docs/tunnel.md has an example of the file")
+        raise BadDocument(f"{source}: {'; '.join(faults)}", hint="docs/tunnel-tenancy.md has an example of the file")
     try:
         return tuple(_tenant(entry) for entry in document.tenants)
     except InvalidValue as error:
@@ -80,7 +86,7 @@ def _tenant(entry: _Entry) -> Tenant:
     return Tenant(
         name=entry.name,
         keys=KeyPair(Path(entry.certificate), Path(entry.key), Path(entry.agent_ca) if entry.agent_ca else None),
-        front=FrontEnd(mode=entry.front.mode, uds_name=entry.front.uds_name),
+        frontend=FrontendConfig(mode=entry.front.mode, uds_name=entry.front.uds_name),
         server_names=frozenset(canonical_name(name) for name in entry.server_names),
         token_rules=TokenRules(tokens.agent_namespace, tokens.agent_service_account, tokens.authentication_audience)
         if tokens

@@ -1,0 +1,51 @@
+"""Objects replaced in exactly one version, by a real API server."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from garboard.engine import PutObject, StalePlan
+from garboard.kube import KubeClient, ObjectRef
+from garboard.lab.binaries import Binaries
+from garboard.model import DEFAULT_VERSION
+from garboard.node.interpreters.objects import put_object
+from tests.support.kube.real_server import real_api_server
+
+pytestmark = pytest.mark.real
+REF = ObjectRef("ConfigMap", "default", "x")
+
+
+@pytest.fixture(scope="module")
+def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeClient]:
+    folder = tmp_path_factory.mktemp("server")
+    with real_api_server(binaries, str(DEFAULT_VERSION), folder) as access, KubeClient(access) as client:
+        yield client
+
+
+def content(**data: str) -> dict[str, Any]:
+    metadata = {"name": "x", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def version_of(cluster: KubeClient) -> str:
+    found: Any = cluster.require("ConfigMap", "default", "x")
+    return str(found["metadata"]["resourceVersion"])
+
+
+def test_only_the_version_that_was_planned_for_is_replaced(cluster: KubeClient) -> None:
+    cluster.create(REF, content(a="1"))
+    planned = PutObject.of(content(a="2"), resource_version=version_of(cluster))
+    put_object(cluster, planned)
+    written = version_of(cluster)
+    put_object(cluster, planned)  # as a run does that was killed before it knew
+    assert version_of(cluster) == written
+    cluster.replace(REF, content(a="3"))
+    with pytest.raises(StalePlan, match="ConfigMap default/x has changed since"):
+        put_object(cluster, planned)
+    put_object(cluster, replace(planned, resource_version=version_of(cluster)))
+    assert cluster.require("ConfigMap", "default", "x")["data"] == {"a": "2"}
+    cluster.delete(REF)
+    with pytest.raises(StalePlan, match="ConfigMap default/x has gone"):
+        put_object(cluster, planned)

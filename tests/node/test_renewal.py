@@ -1,0 +1,109 @@
+"""`certs renew` plans under the node lock, from what is on disk then."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from garboard.cli.main import run
+from garboard.errors import StalePlan
+from garboard.host import HostFolder
+from garboard.host.locks import NodeLocked
+from garboard.host.node_machine import NodeMachine
+from garboard.host.runs import RunFolders
+from garboard.node import renewal
+from garboard.node.renewal import Renewal, observe_node, renew_certificates
+from garboard.node.workflow import LocalNode
+from garboard.pki.expiration import ObservedNode
+from tests.support.node.reporters import MemoryReporter
+
+FolderAt: TypeAlias = Callable[[str], HostFolder]
+CONFIG = """apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint: {{advertiseAddress: 192.0.2.10}}
+nodeRegistration: {{name: node-1, criSocket: unix:///run/none.sock}}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.37.1
+encryptionAlgorithm: ECDSA-P256
+certificatesDir: {folder}/pki
+"""
+
+
+@pytest.fixture
+def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("garboard.node.workflow.can_journal", lambda: True)
+    (tmp_path / "kubeadm.yaml").write_text(CONFIG.format(folder=tmp_path))
+    assert run(["init", "phase", "certs", "all", "--config", str(tmp_path / "kubeadm.yaml")]) == 0
+    return tmp_path / "pki"
+
+
+def renew(certificates: Path, *, is_shown: bool = False) -> None:
+    wanted = Renewal(
+        name="front-proxy-client",
+        configuration=None,
+        cert_dir=str(certificates),
+        kubeconfig_dir=str(certificates),
+        is_shown=is_shown,
+    )
+    renew_certificates(wanted, LocalNode(NodeMachine(None), MemoryReporter()))
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, event: Callable[[], object]) -> None:
+    """Let something happen right after the certificates have been read."""
+
+    def observe(cert_dir: str, kubeconfig_dir: str, folder_at: FolderAt) -> ObservedNode:
+        found = observe_node(cert_dir, kubeconfig_dir, folder_at)
+        event()
+        return found
+
+    monkeypatch.setattr(renewal, "observe_node", observe)
+
+
+def test_renewal_is_planned_under_the_lock_and_shown_without_it(
+    certificates: Path, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+
+    def try_lock() -> None:
+        try:
+            with RunFolders(state_dir).lock("somebody else"):
+                held.append(False)
+        except NodeLocked:
+            held.append(True)
+
+    meanwhile(monkeypatch, try_lock)
+    renew(certificates)
+    renew(certificates, is_shown=True)
+    assert held == [True, False]
+
+
+def test_plan_names_the_node_and_what_it_was_made_from(
+    certificates: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("garboard.host.facts.MachineFacts.hostname", lambda _: "cp-7")
+    words = ["certs", "renew", "front-proxy-client", "--dry-run", "--kubeconfig-dir", str(certificates)]
+    assert run([*words, "--cert-dir", str(certificates)]) == 0
+    without_file = capsys.readouterr().out
+    assert run([*words, "--config", str(certificates.parent / "kubeadm.yaml")]) == 0
+    with_file = capsys.readouterr().out
+    assert "plan: 1 step on cp-7\n" in without_file
+    assert "plan: 1 step on node-1\n" in with_file
+    observed = re.compile(r"^observed: \d+ files and objects, sha256:[0-9a-f]{16}$", re.MULTILINE)
+    assert observed.findall(without_file) == observed.findall(with_file) != []
+    (certificates / "front-proxy-client.crt").write_bytes((certificates / "apiserver.crt").read_bytes())
+    assert run([*words, "--cert-dir", str(certificates)]) == 0
+    assert observed.findall(capsys.readouterr().out) != observed.findall(without_file)
+
+
+def test_certificate_that_another_program_renews_meanwhile_is_not_replaced(
+    certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = certificates / "front-proxy-client.key"
+    meanwhile(monkeypatch, lambda: key.write_text("theirs"))
+    with pytest.raises(StalePlan, match=r"front-proxy-client\.key has changed since"):
+        renew(certificates)
+    assert key.read_text() == "theirs"

@@ -1,0 +1,151 @@
+"""How a socket ends: what it was given is written first, and a connection that was cut never looks whole."""
+
+import asyncio
+import contextlib
+import ssl
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from garboard.tunnel.wire import sockets
+from garboard.tunnel.wire.flow import NO_SOURCE, StallPolicy, StallWatch
+from garboard.tunnel.wire.sockets import SocketEnd
+from tools.harness.certificates import Certificates
+
+SIZE = 16_000_000  # more than the kernel keeps for a reader that does not read
+
+
+TLS = pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
+
+
+@contextlib.asynccontextmanager
+async def socket_end(certificates: Certificates | None = None) -> AsyncIterator[tuple[SocketEnd, asyncio.StreamReader]]:
+    """A socket end, with TLS or without, and the reader of its peer, which holds next to nothing by itself."""
+    server_tls = client_tls = None
+    if certificates is not None:
+        server_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server_tls.load_cert_chain(certificates.server, certificates.server_key)
+        client_tls = ssl.create_default_context(cafile=certificates.ca)
+    watch = StallWatch(StallPolicy())
+    ends: list[SocketEnd] = []
+
+    def make() -> SocketEnd:
+        ends.append(SocketEnd(watch))
+        return ends[0]
+
+    server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0, ssl=server_tls)
+    watching = asyncio.create_task(watch.run())
+    host, port = server.sockets[0].getsockname()
+    reader, writer = await asyncio.open_connection(host, port, limit=4096, ssl=client_tls)
+    async with asyncio.timeout(10):
+        while not ends or ends[0].transport is None:
+            await asyncio.sleep(0)
+    try:
+        yield ends[0], reader
+    finally:
+        watching.cancel()
+        writer.transport.abort()
+        server.close()
+
+
+async def read_all(reader: asyncio.StreamReader, pause_s: float = 0.0) -> tuple[int, bool]:
+    """How much came, and whether the end was a clean one."""
+    size = 0
+    while True:
+        try:
+            data = await reader.read(256 * 1024)
+        except ConnectionResetError:
+            return size, False
+        if not data:
+            return size, True
+        size += len(data)
+        await asyncio.sleep(pause_s)
+
+
+@TLS
+def test_reader_that_is_slow_gets_everything_before_the_end(
+    secure: bool, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "FLUSH_STALL_S", 2.0)
+
+    async def scenario() -> None:
+        async with socket_end(certificates if secure else None) as (end, reader):
+            for _ in range(64):
+                end.deliver(b"x" * (SIZE // 64), SIZE // 64, NO_SOURCE)
+            end.flush_and_close()
+            assert await read_all(reader, pause_s=0.03) == (SIZE, True)
+
+    asyncio.run(scenario())
+
+
+def test_reader_may_pause_for_two_minutes() -> None:
+    """The clock is moved, not waited for."""
+
+    async def scenario() -> None:
+        async with socket_end() as (end, reader):
+            for _ in range(16):
+                end.deliver(b"x" * (SIZE // 16), SIZE // 16, NO_SOURCE)
+            end.flush_and_close()
+            now = time.monotonic()
+            for seconds in (1, 60, 119):
+                end.check_flush(now + seconds)
+            assert await read_all(reader) == (SIZE, True)
+
+    asyncio.run(scenario())
+
+
+def test_reader_that_takes_nothing_is_reset_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "FLUSH_STALL_S", 0.2)
+
+    async def scenario() -> None:
+        async with socket_end() as (end, reader):
+            end.deliver(b"x" * SIZE, SIZE, NO_SOURCE)
+            end.flush_and_close()
+            async with asyncio.timeout(30):
+                while end.transport is not None:
+                    await asyncio.sleep(0.01)
+            size, was_clean = await read_all(reader)
+            assert size < SIZE
+            assert not was_clean
+
+    asyncio.run(scenario())
+
+
+@TLS
+def test_connection_that_was_cut_elsewhere_delivers_what_came_and_is_reset(
+    secure: bool, certificates: Certificates
+) -> None:
+    async def scenario() -> None:
+        async with socket_end(certificates if secure else None) as (end, reader):
+            for _ in range(64):
+                end.deliver(b"x" * (SIZE // 64), SIZE // 64, NO_SOURCE)
+            end.flush_and_reset()
+            assert await read_all(reader) == (SIZE, False)
+
+    asyncio.run(scenario())
+
+
+def test_connection_that_is_cut_here_is_reset() -> None:
+    async def scenario() -> None:
+        async with socket_end() as (end, reader):
+            end.deliver(b"x", 1, NO_SOURCE)
+            end.cut()
+            _, was_clean = await read_all(reader)
+            assert not was_clean
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_watched_any_more_when_all_is_over() -> None:
+    async def scenario() -> None:
+        async with socket_end() as (end, reader):
+            end.deliver(b"x" * SIZE, SIZE, NO_SOURCE)
+            end.flush_and_close()
+            assert await read_all(reader) == (SIZE, True)
+            async with asyncio.timeout(10):
+                while end.transport is not None:
+                    await asyncio.sleep(0.01)
+            assert not end.outflow.watch.flushing
+
+    asyncio.run(scenario())

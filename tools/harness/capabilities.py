@@ -1,0 +1,90 @@
+"""Which capability a test belongs to, by its path, and how many minutes of `make test` each capability may take."""
+
+from pathlib import PurePosixPath
+
+# The budget of `make test` on two cores with everything built; docs/testing.md has the sum.
+BUDGET_MINUTES = {
+    "patches": 4.5,
+    "lifecycle": 10.0,
+    "engine": 8.5,
+    "lab": 3.0,
+    "tunnel": 7.5,
+    "shared": 0.5,
+}
+CAPABILITIES = tuple(BUDGET_MINUTES)
+
+# The longest path that leads to a test decides; what is not below any of them is shared by all.
+_OWNERS = {
+    "cli/certs": "lifecycle",
+    "cli/config": "lifecycle",
+    "cli/lab": "lab",
+    "cli/patch": "patches",
+    "cli/test_init.py": "lifecycle",
+    "cli/test_reset.py": "lifecycle",
+    "cli/test_rootfs.py": "lifecycle",
+    "cli/test_workflow_commands.py": "lifecycle",
+    "cli/token": "lifecycle",
+    "cli/tunnel": "tunnel",
+    "config": "lifecycle",
+    "cri": "lifecycle",
+    "documents": "patches",
+    "engine": "engine",
+    "etcd": "lifecycle",
+    "host/test_locks.py": "engine",
+    "host/test_runs.py": "engine",
+    "kube": "lifecycle",
+    "kube/test_lease_holding.py": "engine",
+    "lab": "lab",
+    "lab/test_concurrent_joins.py": "lifecycle",
+    "lab/test_garboard_cluster.py": "lifecycle",
+    "lab/test_init.py": "lifecycle",
+    "lab/test_init_errors.py": "lifecycle",
+    "lab/test_join.py": "lifecycle",
+    "lab/test_join_via_tunnel.py": "tunnel",
+    "lab/test_mixed.py": "lifecycle",
+    "lab/test_phases.py": "lifecycle",
+    "lab/test_reset.py": "lifecycle",
+    "lab/test_runs.py": "engine",
+    "lab/test_static_pods.py": "engine",
+    "lab/test_tunnel.py": "tunnel",
+    "lab/test_tunnel_reverse.py": "tunnel",
+    "lab/test_two_clusters.py": "lifecycle",
+    "lab/test_units.py": "engine",
+    "lab/test_via.py": "engine",
+    "manifests": "lifecycle",
+    "node": "lifecycle",
+    "node/interpreters/test_leases.py": "engine",
+    "node/test_coordinator.py": "engine",
+    "node/test_coordinator_record.py": "engine",
+    "node/test_last_good.py": "engine",
+    "node/test_static_pods.py": "engine",
+    "node/test_step_hooks.py": "engine",
+    "node/test_transaction.py": "engine",
+    "node/test_unit_rollback.py": "engine",
+    "node/via": "engine",
+    "parity": "lifecycle",
+    "patches": "patches",
+    "phases": "lifecycle",
+    "phases/gates/test_static_pods.py": "engine",
+    "phases/test_static_pods.py": "engine",
+    "pki": "lifecycle",
+    "reliability": "engine",
+    "rpc": "tunnel",
+    "rules": "patches",
+    "schema": "patches",
+    "tunnel": "tunnel",
+}
+
+
+def capability_of(test: str) -> str:
+    """Return the capability of a test, given by its path or its pytest name below the root of the checkout."""
+    path = PurePosixPath(test.partition("::")[0]).relative_to("tests")
+    for place in (path, *path.parents):
+        if str(place) in _OWNERS:
+            return _OWNERS[str(place)]
+    return "shared"
+
+
+def owned_paths() -> tuple[str, ...]:
+    """Return the paths that have a capability of their own."""
+    return tuple(f"tests/{path}" for path in _OWNERS)
