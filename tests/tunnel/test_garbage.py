@@ -25,9 +25,11 @@ OF_A_LINK = {
 
 @contextlib.contextmanager
 def counted_garbage() -> Iterator[Counter[str]]:
-    """The classes of what was left, when the context ends, for a look for cycles to free."""
+    """The classes of what the context made and left, when it ends, for a look for cycles to free."""
     found: Counter[str] = Counter()
     gc.collect()
+    # What is there already may be an earlier test's, whose last reference ends at any moment: it is not looked at.
+    gc.freeze()
     gc.disable()
     try:
         yield found
@@ -37,7 +39,25 @@ def counted_garbage() -> Iterator[Counter[str]]:
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
+        gc.unfreeze()
         gc.enable()
+
+
+def test_cycle_made_in_the_context_is_counted_and_an_older_one_is_not() -> None:
+    class Older:
+        pass
+
+    class Newer:
+        pass
+
+    older: Any = Older()
+    older.itself = older
+    with counted_garbage() as found:
+        newer: Any = Newer()
+        newer.itself = newer
+        del older, newer
+    assert found["Newer"] == 1
+    assert found["Older"] == 0
 
 
 def is_over(server: ProxyServer, agent: Agent) -> bool:
