@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
@@ -791,6 +791,67 @@ def test_run_that_was_killed_before_it_said_until_when_waits_once_it_is_resumed(
     assert waiting.state == "open"
     assert run(["resume"]) == 0
     assert waiting.state == "unconfirmed"
+
+
+@pytest.fixture
+def has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of whatever waits to be confirmed has passed."""
+    found = Runs.overdue
+    monkeypatch.setattr(Runs, "overdue", lambda runs, now: found(runs, now + timedelta(hours=1)))
+
+
+@pytest.mark.usefixtures("has_passed")
+def test_overdue_run_is_reverted_without_its_name(waiting: Unconfirmed, capsys: pytest.CaptureFixture[str]) -> None:
+    name = waiting.carry_out()
+    assert run(["undo", "--overdue"]) == 0
+    assert f"nobody confirmed run {name} in time; it is undone" in capsys.readouterr().err
+    assert (waiting.state, waiting.is_former) == ("reverted", True)
+    assert run(["undo", "--overdue"]) == 0
+    assert "no run is overdue" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_run_that_is_confirmed_or_has_time_left_is_not_overdue(
+    waiting: Unconfirmed, is_confirmed: bool, request: pytest.FixtureRequest
+) -> None:
+    waiting.carry_out()
+    if is_confirmed:
+        request.getfixturevalue("has_passed")
+        assert run(["runs", "confirm"]) == 0
+    assert run(["undo", "--overdue"]) == 0
+    assert (waiting.state, waiting.is_new) == ("confirmed" if is_confirmed else "unconfirmed", True)
+
+
+@pytest.mark.usefixtures("has_passed")
+def test_open_run_is_never_overdue(certs: list[str]) -> None:
+    kill_at("3 begun", certs)
+    assert run(["undo", "--overdue"]) == 0
+    (opened,) = Runs(NodeMachine(None)).open()
+    assert opened.record.state == "open"
+
+
+@pytest.mark.usefixtures("has_passed")
+def test_undo_of_an_overdue_run_that_was_killed_goes_on(waiting: Unconfirmed) -> None:
+    waiting.carry_out()
+    kill_at("1 begun", ["undo", "--overdue"])
+    assert run(["undo", "--overdue"]) == 0
+    assert (waiting.state, waiting.is_former) == ("reverted", True)
+
+
+@pytest.mark.usefixtures("has_passed")
+def test_damaged_run_may_be_the_overdue_one(
+    waiting: Unconfirmed, state_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waiting.carry_out()
+    (journal,) = state_dir.glob("runs/*/journal.jsonl")
+    journal.write_text("{" + journal.read_text())
+    assert run(["undo", "--overdue"]) == 4
+    assert "is damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [["20260101T000000.000-0000-init"], ["--dry-run"]])
+def test_overdue_run_is_not_named(more: list[str]) -> None:
+    assert run(["undo", "--overdue", *more]) == 2
 
 
 def test_run_without_a_way_back_cannot_wait_to_be_confirmed(waiting: Unconfirmed) -> None:

@@ -54,6 +54,7 @@ _OWNERS = {
     "manifests": "lifecycle",
     "node": "lifecycle",
     "node/interpreters/test_leases.py": "engine",
+    "node/test_coordination.py": "engine",
     "node/test_coordinator.py": "engine",
     "node/test_coordinator_record.py": "engine",
     "node/test_last_good.py": "engine",

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import field, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -177,6 +177,12 @@ class Runs:
             return self.to_resume(name)
         self.refuse_damaged()
         return self._named(name, unconfirmed[-1])
+
+    def overdue(self, now: datetime) -> str:
+        """Return the name of the unconfirmed run whose time had passed by `now`; empty if there is none."""
+        self.refuse_damaged()  # that one may be it
+        overdue = (each for each in self.unconfirmed() if each.record.until is not None and each.record.until <= now)
+        return next((each.header.run for each in overdue), "")
 
     def to_confirm(self, name: str = "") -> Run:
         """Return the run to confirm; refuse if there is none, or if it is being taken back."""

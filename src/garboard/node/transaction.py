@@ -63,6 +63,7 @@ class RunPolicy:
     cluster: ClusterPlace = "local"  # where the objects of the run live; "made": the run makes the cluster
     supersedes: bool = False  # it may begin on top of open runs, and closes them all when it ends
     is_undoable: bool = True  # else nothing is kept of what it changes
+    undoes_on_failure: bool = False  # as if the user had asked for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,13 +177,25 @@ class Transactions:
     def undo(self, options: RunOptions, name: str = "") -> str:
         """Undo the open run, or the unconfirmed one, and return its name; an interrupted undo is continued."""
         with self.locked(options.command):
-            self.runs.tidy()
-            run = self.runs.to_undo(name)
-            if run.header.undoes:
-                self._continue(run, options)
-            else:
-                self._undo(run, options)
-            return run.header.undoes or run.header.run
+            return self._undo_next(options, name)
+
+    def undo_overdue(self, options: RunOptions, now: datetime | None = None) -> str:
+        """Undo the unconfirmed run whose time has passed, and return its name; do nothing and return "" without one.
+
+        A timer calls this, which comes only once: it waits for the node lock as long as a single phase does.
+        """
+        with self.locked(options.command, is_whole=False):
+            name = self.runs.overdue(now or datetime.now(UTC))
+            return self._undo_next(options, name) if name else ""
+
+    def _undo_next(self, options: RunOptions, name: str) -> str:
+        self.runs.tidy()
+        run = self.runs.to_undo(name)
+        if run.header.undoes:
+            self._continue(run, options)
+        else:
+            self._undo(run, options)
+        return run.header.undoes or run.header.run
 
     def planned_undo(self, name: str = "") -> Plan:
         """Return the plan of an undo."""
