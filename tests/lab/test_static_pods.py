@@ -4,11 +4,24 @@ import pytest
 
 from tests.support.phases.static_pods import swap_of_all
 from tools.harness.killing import KillPoint
-from tools.harness.lab import LabUnderTest
+from tools.harness.lab import LabUnderTest, put
 from tools.harness.swapping import COMPONENTS, Swapping
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 STEPS = len(swap_of_all().steps)
+
+# A scheduler that ends as soon as it is ready, and before it counts as settled however slowly it starts. The image has
+# no shell, so the one of the machine is mounted.
+EXITS = """#!/bin/sh
+/usr/local/bin/kube-scheduler "$@" &
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+    /bin/curl -ksf -m 1 https://127.0.0.1:10259/readyz >>/fault/answers && break
+    /bin/sleep 0.2
+done
+kill $!
+wait $!
+"""
+MOUNTED = {"/root/fault": "/fault", "/bin": "/bin", "/lib": "/lib", "/lib64": "/lib64"}
 
 
 @pytest.fixture
@@ -62,5 +75,41 @@ def test_component_that_cannot_start_is_taken_back_with_the_reason(node: Swappin
     assert "kube-scheduler to run steadily" in failed.stderr
     assert "unknown flag: --no-such-flag" in failed.stderr
     assert "what the run had done was undone" in failed.stderr
+    assert node.manifests() == before
+    assert node.is_ready()
+
+
+def test_component_that_answers_its_probes_and_then_ends_is_not_settled(node: Swapping) -> None:
+    before = node.manifests()
+    node.lab.exec("cp1", "mkdir", "-p", "/root/fault")
+    put(node.lab, "cp1", "/root/fault/kube-scheduler", EXITS)
+    node.lab.exec("cp1", "chmod", "755", "/root/fault/kube-scheduler")
+    failed = node.swap("exits", ["kube-scheduler"], edits=exiting(), undoes=True, within_s=40)
+    assert failed.returncode == 1
+    assert "kube-scheduler to run steadily" in failed.stderr
+    answers = node.lab.exec("cp1", "cat", "/root/fault/answers").stdout
+    assert answers.startswith("ok"), "its own probe was answered before it ended"
+    assert node.manifests() == before
+    assert node.is_ready()
+
+
+def exiting() -> list[tuple[str, str]]:
+    """Return the edits of a manifest after which the script is what its command runs."""
+    mounts = "".join(f"    - {{mountPath: {inside}, name: f{n}}}\n" for n, inside in enumerate(MOUNTED.values()))
+    volumes = "".join(f"  - {{name: f{n}, hostPath: {{path: {path}}}}}\n" for n, path in enumerate(MOUNTED))
+    env = "    env:\n    - {name: PATH, value: '/fault:/usr/local/bin:/bin'}\n"
+    return [
+        ("    volumeMounts:\n", f"{env}    volumeMounts:\n{mounts}"),
+        ("  volumes:\n", f"  volumes:\n{volumes}"),
+    ]
+
+
+def test_api_server_that_lives_and_is_not_ready_is_taken_back(node: Swapping) -> None:
+    before = node.manifests()
+    failed = node.swap("unready", ["kube-apiserver"], flag="--etcd-readycheck-timeout=1ns", undoes=True, within_s=30)
+    assert failed.returncode == 1
+    reason = failed.stderr.partition("[undo] ")[2].partition("\n")[0]
+    assert "this node's API server to be ready" in reason, "it lives, so that no other gate was closed"
+    assert "[-]etcd-readiness failed" in failed.stderr
     assert node.manifests() == before
     assert node.is_ready()

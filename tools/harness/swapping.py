@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tools.harness.killing import KillPoint
@@ -26,7 +26,10 @@ manifests = {}
 for name in given["components"]:
     lines = Path(f"/etc/kubernetes/manifests/{name}.yaml").read_text().splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith("    note: "))
-    manifests[name] = text.replace(given["old"].replace("NAME", name), given["new"].replace("NAME", name), 1).encode()
+    for old, new in given["edits"]:
+        assert old.replace("NAME", name) in text, old
+        text = text.replace(old.replace("NAME", name), new.replace("NAME", name), 1)
+    manifests[name] = text.encode()
 swap = Swap(
     manifests=manifests, cause="a test", node_name=given["node"], cri_socket=given["socket"],
     settings=SwapSettings(settled_within_s=given["within"], member_url=given["member"]),
@@ -54,13 +57,14 @@ class Swapping:
         *,
         killed_at: KillPoint | None = None,
         flag: str = "",
+        edits: Sequence[tuple[str, str]] = (),
         undoes: bool = False,
         within_s: float = 120.0,
     ) -> subprocess.CompletedProcess[str]:
-        """Give each manifest the label `note`, and, if it is given, a flag."""
-        old, new = ("- NAME\n", f"- NAME\n    - {flag}\n") if flag else ("labels:\n", f"labels:\n    note: {note}\n")
+        """Give each manifest the label `note`, or a flag, or edits: texts in it, and what replaces them."""
+        change = ("- NAME\n", f"- NAME\n    - {flag}\n") if flag else ("labels:\n", f"labels:\n    note: {note}\n")
         given = {
-            "components": [*components], "old": old, "new": new, "node": self.node, "socket": SOCKET,
+            "components": [*components], "edits": [*edits] or [change], "node": self.node, "socket": SOCKET,
             "within": within_s, "undo": undoes, "member": f"https://{self._address()}:2380",
         }  # fmt: skip
         command = (*self.garboard[:-1], _SWAP)
