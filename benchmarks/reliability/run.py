@@ -10,27 +10,24 @@ goes on after the last of them, `--again` begins anew.
 
 import argparse
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from benchmarks.measure import machine as measured_on
 from tools.harness.killing import chosen_points
 from tools.harness.lab_kills import Scene, init_scene, joining_scene, point_name
+from tools.harness.reliability_table import Row, with_table
 from tools.harness.scratch import kill_everywhere
 from tools.harness.scratch_kills import SCENARIOS
 from tools.harness.swap_kills import SwapScene, swap_scene
 
-Row = dict[str, Any]
 Making = Callable[[str], AbstractContextManager[Scene | SwapScene]]
-PAGE, MARK = Path("docs/reliability.md"), "<!-- the table -->"
+PAGE = Path("docs/reliability.md")
 RESULTS = Path("build/reliability.jsonl")
-_HEAD = "| what was killed | then | points | correct outcomes | measured |\n| --- | --- | --- | --- | --- |\n"
 PARTS = ("scratch", "init", "join", "swap")
 
 
@@ -85,36 +82,14 @@ def _live(part: str, asked: argparse.Namespace) -> Iterator[Row]:
         return
     with making_of(part, fresh=asked.fresh)(f"reliability-{part}-{datetime.now(UTC):%H%M%S}") as scene:
         phases = scene.steps()
-        for point in chosen_points(scene.points(phases), scene.stride * asked.live, asked.first):
+        points = scene.points(phases)
+        for point in chosen_points(points, scene.stride * asked.live, asked.first):
             for then, outcome in (("undo", scene.after_undo), ("resume", scene.after_resume)):
                 if (scene.name, then, point_name(point)) in known:
                     continue
-                row = asdict(outcome(point, phases[point.index]))
+                row = asdict(outcome(point, phases[point.index])) | {"of": len(points)}
                 print(row["scenario"], row["then"], row["point"], row["phase"], row["problems"] or "ok", flush=True)
                 yield row
-
-
-def with_table(page: str, rows: Iterable[Row], measured: str) -> str:
-    """Return the page with the outcomes in its table: how many points each scenario has, and how many ended well.
-
-    What was not measured now keeps the row that it has, with its date.
-    """
-    text, _, former = page.partition(MARK)
-    lines = {tuple(cells[:2]): cells for cells in _cells(former)}
-    counted: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
-    for row in rows:
-        counted[row["scenario"], row["then"]].append(not row["problems"])
-    for key, found in counted.items():
-        lines[key] = [*key, str(len(found)), str(sum(found)), measured]
-    told = "".join(f"| {' | '.join(cells)} |\n" for cells in lines.values())
-    return f"{text}{MARK}\n\n{_HEAD}{told}"
-
-
-def _cells(table: str) -> Iterator[list[str]]:
-    """Yield the cells of each row of a table, without its head."""
-    lines = [line for line in table.splitlines() if line.startswith("| ")]
-    for line in lines[2:]:
-        yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,39 @@
+"""The table of docs/reliability.md: how many kill points were taken, and how many of them ended well."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+Row = dict[str, Any]
+MARK = "<!-- the table -->"
+_HEAD = "| what was killed | then | points | correct outcomes | measured |\n| --- | --- | --- | --- | --- |\n"
+
+
+def with_table(page: str, rows: Iterable[Row], measured: str) -> str:
+    """Return the page with the outcomes in its table: how many points were taken, and how many of them ended well.
+
+    A sample of the points has a row of its own, which says how many there are. What was not measured now keeps the row
+    that it has, with its date.
+    """
+    text, _, former = page.partition(MARK)
+    lines = {tuple(cells[:2]): cells for cells in _cells(former)}
+    counted: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
+    there_are: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for row in rows:
+        key = row["scenario"], row["then"]
+        counted[key].append(not row["problems"])
+        there_are[key] = max(there_are[key], row.get("of", 0))
+    for key, found in counted.items():
+        name, then, taken = *key, str(len(found))
+        if len(found) < there_are[key]:
+            name, taken = f"{name}, a sample", f"{taken} of {there_are[key]}"
+        lines[name, then] = [name, then, taken, str(sum(found)), measured]
+    told = "".join(f"| {' | '.join(cells)} |\n" for cells in lines.values())
+    return f"{text}{MARK}\n\n{_HEAD}{told}"
+
+
+def _cells(table: str) -> Iterator[list[str]]:
+    """Yield the cells of each row of a table, without its head."""
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    for line in lines[2:]:
+        yield [cell.strip() for cell in line.strip("|").split("|")]
