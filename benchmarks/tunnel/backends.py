@@ -2,8 +2,8 @@
 
     python -m benchmarks.tunnel.backends
 
-prints its three ports and serves until it is ended. A sink reads eight bytes, which tell how many follow, and answers
-with one byte once it has them all.
+prints its three ports and serves until it is ended. A sink reads eight bytes, which tell how many follow, answers
+with one byte once it has them all, and begins again.
 """
 
 import contextlib
@@ -92,14 +92,18 @@ def sink(loop: Loop, connection: socket.socket) -> Callable[[], None]:
         nonlocal missing
         try:
             if len(head) < 8:
-                head.extend(connection.recv(8 - len(head)))
+                got = connection.recv(8 - len(head))
+                if not got:
+                    loop.close(connection)
+                head.extend(got)
                 missing = struct.unpack(">Q", head)[0] if len(head) == 8 else 0
                 return
-            size = connection.recv_into(BUFFER)
+            size = connection.recv_into(BUFFER[:missing])
             missing -= size
             if not size:
                 loop.close(connection)
-            elif missing <= 0:
+            elif not missing:
+                head.clear()
                 connection.send(b"k")
         except OSError:
             loop.close(connection)

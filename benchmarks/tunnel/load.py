@@ -16,6 +16,15 @@ BUFFER = memoryview(bytearray(1024 * 1024))
 CHUNK = memoryview(bytes(256 * 1024))
 MESSAGE = b"m" * 100
 TIMEOUT_S = 60.0
+REFUSALS = 1000  # in a row; then there is no room for one connection more
+
+
+class Refused(ConnectionError):
+    """The front end has answered, and not with 200; its status tells why."""
+
+    def __init__(self, head: bytes) -> None:
+        super().__init__(head[:200].decode())
+        self.status = int(head.split(b" ", 2)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +49,28 @@ def connect(front: str, port: int) -> socket.socket:
             raise ConnectionError(f"the front end closed after {head!r}")
         head += got
     if not head.startswith(b"HTTP/1.1 200 "):
-        raise ConnectionError(head[:200].decode())
+        client.close()
+        raise Refused(head)
     return client
+
+
+def connect_where_there_is_room(front: str, port: int) -> socket.socket:
+    """As `connect`, and once more after each 503: a worker whose share of a quota is used up leaves others theirs."""
+    for _ in range(REFUSALS):
+        try:
+            return connect(front, port)
+        except Refused as refused:
+            if refused.status != 503:
+                raise
+            last = refused
+    raise last
 
 
 @contextlib.contextmanager
 def connections(front: str, port: int, count: int) -> Iterator[list[socket.socket]]:
     opened: list[socket.socket] = []
     try:
-        opened.extend(connect(front, port) for _ in range(count))
+        opened.extend(connect_where_there_is_room(front, port) for _ in range(count))
         yield opened
     finally:
         for client in opened:
@@ -92,6 +114,29 @@ def upload(front: str, port: int, streams: int, total: int) -> float:
                 if not left[client]:
                     selector.modify(client, selectors.EVENT_READ)
         return each * streams / (time.perf_counter() - began)
+
+
+def upload_rate(front: str, port: int, streams: int, total: int) -> float:
+    """As `upload`, but no stream has a share of its own to finish: it ends when so much has been confirmed in all.
+
+    Workers get streams by chance. With equal shares the last byte is that of the worker with most of them, while the
+    others have long been idle: then the spread of the streams is measured, and not what the workers can carry.
+    """
+    unit = struct.pack(">Q", len(CHUNK)) + bytes(CHUNK)
+    with connections(front, port, streams) as clients, selectors.DefaultSelector() as selector:
+        left = {client: memoryview(unit) for client in clients}
+        for client in clients:
+            client.setblocking(False)
+            selector.register(client, selectors.EVENT_READ | selectors.EVENT_WRITE)
+        confirmed, began = 0, time.perf_counter()
+        while confirmed < total:
+            for key, events in selector.select(TIMEOUT_S):
+                client = key.fileobj  # type: ignore[assignment]
+                if events & selectors.EVENT_READ:
+                    confirmed += len(client.recv(4096)) * len(CHUNK)
+                if events & selectors.EVENT_WRITE:
+                    left[client] = left[client][client.send(left[client]) :] or memoryview(unit)
+        return confirmed / (time.perf_counter() - began)
 
 
 @dataclass(frozen=True, slots=True)

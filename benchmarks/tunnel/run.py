@@ -148,20 +148,26 @@ def surroundings() -> Iterator[Surroundings]:
         yield Surroundings(Binaries(Machine(), report=print), make_certificates(folder), folder, ports)
 
 
-def run(rounds: int, names: list[str], pair_names: list[str], around: Surroundings) -> dict[str, Found]:
-    """Medians by pair and measure."""
-    samples: dict[str, list[Found]] = {pair: [] for pair in pair_names}
+Samples = dict[str, list[Found]]  # by pair
+
+
+def run(rounds: int, names: list[str], around: Surroundings, samples: Samples) -> list[str]:
+    """Measure the pairs in turns, into `samples`, and tell what failed: the other measures go on without it."""
+    failures: list[str] = []
     for number in range(rounds):
         for name in names:
-            for pair_name in pair_names:
+            for pair_name in samples:
                 if name in OF_OURS_AND_STOCK and "-" in pair_name and name != "stall":
                     continue
                 if name == "memory" and number >= 3:
                     continue  # it hardly varies
-                with running_pair(pair_name, around.binaries, around.keys, around.folder) as pair:
-                    samples[pair_name].append(MEASURES[name](pair, around.ports))
-                    print(".", end="", flush=True, file=sys.stderr)
-    return {pair: _medians(found) for pair, found in samples.items()}
+                try:
+                    with running_pair(pair_name, around.binaries, around.keys, around.folder) as pair:
+                        samples[pair_name].append(MEASURES[name](pair, around.ports))
+                except OSError as error:
+                    failures.append(f"round {number + 1}, {name} of {pair_name}: {error!r}")
+                print(".", end="", flush=True, file=sys.stderr)
+    return failures
 
 
 def _medians(samples: list[Found]) -> Found:
@@ -169,28 +175,40 @@ def _medians(samples: list[Found]) -> Found:
     return {name: statistics.median(each[name] for each in samples if name in each) for name in names}
 
 
-def main() -> None:
+def main() -> int:
     options = _options()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     socket.setdefaulttimeout(load.TIMEOUT_S)
-    names, texts = options.only.split(","), []
+    names, failures = options.only.split(","), []
     build = Path("build/benchmarks")
     build.mkdir(parents=True, exist_ok=True)
     conditions = f"{machine()}; median of {options.rounds} rounds"
+    (build / "tunnel.md").write_text("")
     with surroundings() as around:
         if measures := [name for name in names if name != SCALING]:
-            found = run(options.rounds, measures, _pair_names(options), around)
-            (build / "tunnel.json").write_text(json.dumps(found, indent=2) + "\n")
-            texts.append(write_report(found, conditions))
+            samples: Samples = {pair: [] for pair in _pair_names(options)}
+            try:
+                failures = run(options.rounds, measures, around, samples)
+            finally:  # also if it was interrupted: what has been measured is told
+                found = {pair: _medians(each) for pair, each in samples.items()}
+                (build / "tunnel.json").write_text(json.dumps(found, indent=2) + "\n")
+                _report(build, write_report(found, conditions))
         if SCALING in names:
             by_count, how = scaling(options.rounds, options.share, *around)
             (build / "tunnel-scaling.json").write_text(json.dumps(by_count, indent=2) + "\n")
-            texts.append(f"{conditions}.\n\n{scaling_report(by_count, options.share, how)}")
+            _report(build, f"{conditions}.\n\n{scaling_report(by_count, options.share, how)}")
+    for failure in failures:
+        print(f"error: {failure}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _report(build: Path, text: str) -> None:
+    """At once, so that a failure later takes nothing away."""
     print(file=sys.stderr)
-    text = "\n".join(texts)
-    (build / "tunnel.md").write_text(text)
-    print(text)
+    print(text, flush=True)
+    with (build / "tunnel.md").open("a") as report:
+        report.write(f"{text}\n")
 
 
 def _pair_names(options: argparse.Namespace) -> list[str]:
@@ -214,4 +232,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

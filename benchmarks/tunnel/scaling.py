@@ -38,19 +38,19 @@ def scaling(
             name = "ours" if count == 1 else f"ours:{count}"
             with running_pair(name, binaries, keys, folder) as pair, held_to(share, pair.workers) as way:
                 ways.append(way)
-                samples[count].append(_measured(pair, ports, share))
+                samples[count].append(_measured(pair, ports, share * count))
                 print(".", end="", flush=True, file=sys.stderr)
     return {count: _medians(found) for count, found in samples.items()}, ways[0]
 
 
-def _measured(pair: Pair, ports: load.Ports, share: float) -> Found:
-    """As much work as takes about as long, whatever the share."""
-    connects, size = int(CONNECTS * share / 0.1), int(BULK_BYTES * share / 0.1)
+def _measured(pair: Pair, ports: load.Ports, cores: float) -> Found:
+    """As much work as takes about as long, whatever the workers have of the processor in all."""
+    connects, size = int(CONNECTS * cores / 0.1), int(BULK_BYTES * cores / 0.1)
     return {
         f"echo, {ECHOES} connections, per s": load.echo(pair.front, ports.echo, ECHOES, ECHO_S).per_second,
         "connects per s": load.connects_per_second(pair.front, ports.echo, CONNECTING, connects),
         f"bulk down, {STREAMS} streams, MB/s": load.download(pair.front, ports.source, STREAMS, size) / 1e6,
-        f"bulk up, {STREAMS} streams, MB/s": load.upload(pair.front, ports.sink, STREAMS, size) / 1e6,
+        f"bulk up, {STREAMS} streams, MB/s": load.upload_rate(pair.front, ports.sink, STREAMS, size) / 1e6,
     }
 
 
