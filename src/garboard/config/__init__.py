@@ -23,6 +23,7 @@ from garboard.config.load import (
     init_from_flags,
     join_from_flags,
     load_stored_cluster,
+    load_stored_kube_proxy,
     load_stored_kubelet,
     reset_from_flags,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "join_from_flags",
     "join_from_values",
     "load_stored_cluster",
+    "load_stored_kube_proxy",
     "load_stored_kubelet",
     "migrated_text",
     "parse_feature_gates",

@@ -112,8 +112,8 @@ def _default_kube_proxy(
     proxy.default("clientConnection.kubeconfig", _KUBE_PROXY_KUBECONFIG)
     if facts.warns_about_ipvs and proxy.tree.get("mode") == "ipvs":
         proxy.notes.warn(_IPVS_WARNING)
-    if facts.kube_proxy_mode:
-        proxy.tree.setdefault("mode", facts.kube_proxy_mode)
+    if facts.kube_proxy_mode and not proxy.tree.get("mode"):  # earlier minors stored it empty
+        proxy.tree["mode"] = facts.kube_proxy_mode
 
 
 def _default_bind_address(proxy: _Defaulter, endpoint: ApiEndpoint, facts: MinorFacts) -> None:

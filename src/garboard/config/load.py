@@ -10,6 +10,7 @@ from typing import Generic, Self, TypeVar
 from garboard.config.cluster_document import cluster_from_document
 from garboard.config.component_configs import (
     COMPONENT_KINDS,
+    KUBE_PROXY_KIND,
     KUBELET_KIND,
     ComponentConfig,
     ComponentConfigs,
@@ -298,14 +299,40 @@ def load_stored_cluster(
 
 
 def load_stored_kubelet(
-    data: bytes | str, cluster: ClusterConfiguration, *, name: str = "ConfigMap kubelet-config"
+    data: bytes | str,
+    cluster: ClusterConfiguration,
+    *,
+    name: str = "ConfigMap kubelet-config",
+    is_user_supplied: bool = False,
 ) -> ComponentConfig:
     """Load the configuration that all kubelets of a cluster share, with defaults for unset fields."""
+    given = _stored_component(data, KUBELET_KIND, cluster, name, is_user_supplied=is_user_supplied)
+    # The warnings about values that are not the recommended ones were given when they were stored.
+    return default_components(
+        ComponentConfigs(kubelet=given), cluster, ApiEndpoint(), cluster.facts, ConfigNotes()
+    ).kubelet
+
+
+def load_stored_kube_proxy(
+    data: bytes | str,
+    cluster: ClusterConfiguration,
+    endpoint: ApiEndpoint,
+    *,
+    name: str = "ConfigMap kube-proxy",
+    is_user_supplied: bool = False,
+) -> ComponentConfig:
+    """Load the configuration of kube-proxy, with defaults for unset fields; `endpoint` is that of this node."""
+    given = _stored_component(data, KUBE_PROXY_KIND, cluster, name, is_user_supplied=is_user_supplied)
+    return default_components(
+        ComponentConfigs(kube_proxy=given), cluster, endpoint, cluster.facts, ConfigNotes()
+    ).kube_proxy
+
+
+def _stored_component(
+    data: bytes | str, kind: str, cluster: ClusterConfiguration, name: str, *, is_user_supplied: bool
+) -> ComponentConfig:
     for document in read_documents(data, file=name):
-        if document.gvk.kind == KUBELET_KIND:
+        if document.gvk.kind == kind:
             tree = verify(document, cluster.facts, _STORED, ConfigNotes()) or {}
-            given = ComponentConfig(KUBELET_KIND, _without_type(tree))
-            # The warnings about values that are not the recommended ones were given when they were stored.
-            filled = default_components(ComponentConfigs(given), cluster, ApiEndpoint(), cluster.facts, ConfigNotes())
-            return filled.kubelet
-    raise BadDocument(f"{name} holds no {KUBELET_KIND}")
+            return ComponentConfig(kind, _without_type(tree), is_user_supplied=is_user_supplied)
+    raise BadDocument(f"{name} holds no {kind}")

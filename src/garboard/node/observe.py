@@ -37,6 +37,7 @@ _RUNTIME_TIMEOUT_S = 10.0
 # How a plan names what it has observed.
 _FILE, _OBJECT, _MEMBERS = "file", "object", "members of etcd"
 
+Role: TypeAlias = Literal["control-plane", "worker"]
 NodeConfig: TypeAlias = InitConfiguration | JoinConfiguration
 NodeConfigT = TypeVar("NodeConfigT", InitConfiguration, JoinConfiguration)
 
@@ -130,15 +131,20 @@ def _version(content: dict[str, Json] | None) -> str:
     return str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else ""
 
 
-def node_patches(config: NodeConfig, flags: GivenFlags, *, role: Literal["control-plane", "worker"]) -> NodePatches:
+def node_patches(config: NodeConfig, flags: GivenFlags, *, role: Role) -> NodePatches:
     """Return the patches that a configuration names for this node, to be read when they are needed."""
+    return directory_patches(config.patches_directory or "", config.node_registration.name, flags, role=role)
+
+
+def directory_patches(directory: str, node_name: str, flags: GivenFlags, *, role: Role) -> NodePatches:
+    """Return the patches of a directory, to be read when they are needed; without a directory there are none."""
     accepted = flags.list("accept")
     if accepted:
         patches.check_codes(accepted, patches.ACCEPT, "--accept")
-    if not config.patches_directory:
+    if not directory:
         return NodePatches()
-    files, name = partial(_patch_files, config.patches_directory), config.node_registration.name
-    return NodePatches(files, flags.switch("strict-patches"), name, role, accepted)
+    files = partial(_patch_files, directory)
+    return NodePatches(files, flags.switch("strict-patches"), node_name, role, accepted)
 
 
 def _patch_files(directory: str) -> "list[patches.PatchFile]":

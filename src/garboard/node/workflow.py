@@ -175,7 +175,7 @@ def run_options(name: str, request: WorkflowRequest, policy: RunPolicy) -> RunOp
         command=command_of(name, request),
         is_whole=request.is_whole,
         policy=policy,
-        undoes_on_failure=request.flags.switch("undo-on-failure"),
+        undoes_on_failure=policy.undoes_on_failure or request.flags.switch("undo-on-failure"),
         diagnostics=request.flags.text("diagnostics"),
         timings=timings if request.flags.text("timings") else "",
     )

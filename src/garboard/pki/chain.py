@@ -7,6 +7,7 @@ from datetime import datetime
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import NameOID
 
 from garboard.errors import InvalidValue
 from garboard.model.addresses import IpAddress
@@ -144,3 +145,16 @@ def _matches(pattern: str, name: str) -> bool:
 
 def _go_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} +0000 UTC"
+
+
+def common_name_of(pem: bytes) -> str:
+    """Return the common name of the first certificate in a file, which may hold its key as well; empty if none."""
+    begin = pem.find(b"-----BEGIN CERTIFICATE-----")
+    if begin < 0:
+        return ""
+    try:
+        subject = x509.load_pem_x509_certificate(pem[begin:]).subject
+    except ValueError:
+        return ""
+    found = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(found[-1].value) if found else ""

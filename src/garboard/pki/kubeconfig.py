@@ -128,6 +128,12 @@ class CurrentContext:
         document: Json = {**self.document, "users": _replaced(self.document, "users", "user", user, new)}
         return write_yaml(document).encode()
 
+    def with_server(self, server: str) -> bytes:
+        """Return the file with another server in the cluster of its current context; everything else stays."""
+        clusters = _replaced(self.document, "clusters", "cluster", self.cluster, {**self.cluster, "server": server})
+        document: Json = {**self.document, "clusters": clusters}
+        return write_yaml(document).encode()
+
     def _data(self, holder: dict[str, Json], key: str) -> bytes:
         try:
             return base64.b64decode(_text(holder.get(key)), validate=False)

@@ -20,6 +20,7 @@ from garboard.phases.node.records import (
     PatchSetContent,
     record_on_control_plane,
     record_on_worker,
+    recorded_set,
     unpack,
 )
 from garboard.phases.patching import NodePatches
@@ -28,13 +29,15 @@ from tests.support.phases.machines import CONFIG, NOW, MemoryMachine, context_on
 FILES = {"etcd.yaml": b"metadata: {}\n", "nodes/cp1/kube-apiserver+json.json": b"[]"}
 
 
-def recorded_set(record: dict[str, Json] | None, node_name: str) -> PatchSetContent | None:
-    """Return what a control-plane node was patched with, by the ConfigMap; None if that is not recorded."""
-    data = (record or {}).get("data")
-    if not isinstance(data, dict):
-        return None
-    packed = data.get(f"set.{data.get(f'node.{node_name}')}")
-    return unpack(packed) if isinstance(packed, str) else None
+class Cluster:
+    """The objects that a record is read from."""
+
+    def __init__(self, record: dict[str, Json] | None = None, annotation: str = "") -> None:
+        self.record = record
+        self.node: dict[str, Json] = {"metadata": {"annotations": {ANNOTATION: annotation} if annotation else {}}}
+
+    def find(self, kind: str, _namespace: str, _name: str) -> dict[str, Json] | None:
+        return self.node if kind == "Node" else self.record
 
 
 def patches(files: dict[str, bytes]) -> NodePatches:
@@ -98,8 +101,8 @@ def test_control_plane_keeps_the_content_beside_that_of_others() -> None:
     assert isinstance(record, PutObject)
     assert record.keeps_other_data
     assert isinstance(record.content, dict)
-    assert recorded_set(record.content, "cp1") == PatchSetContent(FILES)
-    assert recorded_set(record.content, "cp2") is None
+    assert recorded_set(Cluster(record.content), "cp1", is_worker=False) == PatchSetContent(FILES)
+    assert recorded_set(Cluster(record.content), "cp2", is_worker=False) is None
     assert [(each.kind, each.name) for each in rbac if isinstance(each, PutObject)] == [
         ("Role", "garboard:patches"), ("RoleBinding", "garboard:patches")
     ]  # fmt: skip
@@ -147,5 +150,22 @@ def test_a_broken_record_is_told(text: str) -> None:
 
 
 def test_no_record_means_nobody_knows() -> None:
-    assert recorded_set(None, "cp1") is None
-    assert recorded_set({"data": {}}, "cp1") is None
+    assert recorded_set(Cluster(), "cp1", is_worker=False) is None
+    assert recorded_set(Cluster({"data": {}}), "cp1", is_worker=False) is None
+
+
+def test_worker_finds_the_set_that_its_node_notes_and_asks_for_no_other() -> None:
+    content = PatchSetContent(FILES)
+    record: dict[str, Json] = {"data": {f"set.{content.digest}": content.packed()}}
+    assert recorded_set(Cluster(record, f"sha256:{content.digest}"), "w1", is_worker=True) == content
+    assert recorded_set(Cluster(record), "w1", is_worker=True) is None
+
+
+@pytest.mark.parametrize("packed", [None, PatchSetContent({"etcd.yaml": b"{}"}).packed()])
+def test_set_that_is_noted_and_has_gone_is_refused(packed: str | None) -> None:
+    digest = PatchSetContent(FILES).digest
+    data: dict[str, Json] = {"node.cp1": digest, **({f"set.{digest}": packed} if packed else {})}
+    with pytest.raises(BadDocument) as refused:
+        recorded_set(Cluster({"data": data}), "cp1", is_worker=False)
+    assert refused.value.error_class == "lost-patches"
+    assert "--patches" in str(refused.value.hint)

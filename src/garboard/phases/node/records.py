@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from posixpath import basename
+from typing import Protocol
 
 from garboard.documents import Json
 from garboard.engine import AwaitGate, PatchObject, PutObject, SharedKey, Step
@@ -66,6 +67,45 @@ def unpack(text: str) -> PatchSetContent:
     except (ValueError, zlib.error, AttributeError, TypeError) as error:
         raise BadDocument(f"ConfigMap {RECORD} holds something that is no patch set: {error}") from error
     return PatchSetContent(files)
+
+
+class RecordView(Protocol):
+    def find(self, kind: str, namespace: str, name: str) -> Mapping[str, Json] | None: ...
+
+
+def recorded_set(objects: RecordView, node_name: str, *, is_worker: bool) -> PatchSetContent | None:
+    """Return the patch set that the cluster has recorded for a node; None if it has none.
+
+    A set that is recorded and not there is refused: to go on without it would drop the node's patches. A worker may
+    read the record only where there is one, which it knows from its Node.
+    """
+    noted = _noted(objects, node_name) if is_worker else ""
+    if is_worker and not noted:
+        return None
+    record = objects.find("ConfigMap", KUBE_SYSTEM, RECORD)
+    data = record.get("data") if record else None
+    texts = data if isinstance(data, dict) else {}
+    digest = noted or str(texts.get(f"{_NODE}{node_name}") or "")
+    if not digest:
+        return None
+    text = texts.get(f"{_SET}{digest}")
+    found = unpack(text) if isinstance(text, str) else None
+    if found is None or found.digest != digest:
+        raise BadDocument(
+            f"ConfigMap {RECORD} does not hold the patch set {digest[:12]} that is noted for node {node_name}",
+            hint="pass the directory of its patches with --patches",
+            error_class="lost-patches",
+        )
+    return found
+
+
+def _noted(objects: RecordView, node_name: str) -> str:
+    """Return the digest that a worker has noted on its Node."""
+    node = objects.find("Node", "", node_name)
+    metadata = node.get("metadata") if node else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
+    return str(text or "").removeprefix(_annotated(""))
 
 
 def content_of(patches: NodePatches) -> PatchSetContent | None:

@@ -1,0 +1,253 @@
+"""`upgrade apply` and `upgrade node` on this machine: the cluster and the node are observed, then it is planned."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from garboard.config import GivenFlags, ResolvedVersion, ignored_checks, resolve_version
+from garboard.engine import Plan
+from garboard.errors import BadUsage, GarboardError, as_usage
+from garboard.host.facts import MachineFacts
+from garboard.lazy import lazy_module
+from garboard.model import DEFAULT_VERSION
+from garboard.model.component import LocalEtcd
+from garboard.model.lifecycle import UpgradeApply, UpgradeConfiguration, UpgradeNode
+from garboard.model.node import NodeRegistration, Timeouts
+from garboard.model.paths import ADMIN_CONF, KUBELET_CONF
+from garboard.node.configuration import node_host, open_config
+from garboard.node.interpreters.objects import NodeCluster
+from garboard.node.observe import NodeInspector, Role, directory_patches, read_options
+from garboard.node.transaction import RunPolicy
+from garboard.node.wiring import RunSettings
+from garboard.node.workflow import LocalNode, Observed, Prepared, Workflow, WorkflowRequest
+from garboard.phases.node.records import recorded_set
+from garboard.phases.patching import NodePatches
+from garboard.phases.upgrade.cluster import UpgradedCluster, read_upgraded
+from garboard.phases.upgrade.context import (
+    ThisNode,
+    UpgradeContext,
+    UpgradeOptions,
+    observe_this_node,
+    observe_upgrade,
+)
+from garboard.phases.upgrade.tree import APPLY, NODE
+from garboard.phases.upgrade.version_policy import UpgradeRequest, refuse_version
+from garboard.phases.workflow import Placed
+from garboard.values import dataclass
+
+if TYPE_CHECKING:
+    from garboard import patches
+else:
+    patches = lazy_module("garboard.patches")
+
+PREFLIGHT = "preflight"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeInput:
+    """What was asked for, by flags or by an UpgradeConfiguration; `version` is None for `upgrade node`."""
+
+    settings: UpgradeNode
+    timeouts: Timeouts
+    version: ResolvedVersion | None
+    ignored_checks: frozenset[str]
+    is_forced: bool = False
+    is_asked: bool = True  # the user has to confirm
+    allows_experimental: bool = False
+    allows_candidates: bool = False
+
+
+def _loaded(flags: GivenFlags, node: LocalNode) -> UpgradeConfiguration:
+    if not (path := flags.text("config")):
+        return UpgradeConfiguration()
+    loaded = open_config(Path(path), read_options(flags), ResolvedVersion(str(DEFAULT_VERSION))).upgrade()
+    node.warn(loaded.warnings)
+    return loaded.config
+
+
+def _with_flags(settings: UpgradeNode, flags: GivenFlags) -> UpgradeNode:
+    """Return the settings of a file, or of flags where these were given; a phase may lack some of them."""
+    given = flags.given
+    return replace(
+        settings,
+        certificate_renewal=(
+            flags.switch("certificate-renewal") if "certificate-renewal" in given else settings.certificate_renewal
+        ),
+        etcd_upgrade=flags.switch("etcd-upgrade") if "etcd-upgrade" in given else settings.etcd_upgrade,
+        dry_run=flags.switch("dry-run") or settings.dry_run,
+        patches_directory=flags.text("patches") or settings.patches_directory,
+        skip_phases=flags.list("skip-phases") or settings.skip_phases,
+    )
+
+
+def _prepare_apply(request: WorkflowRequest, node: LocalNode) -> Prepared[UpgradeInput]:
+    flags = request.flags
+    config = _loaded(flags, node)
+    settings = _with_flags(config.apply, flags)
+    assert isinstance(settings, UpgradeApply)
+    text = request.argument or settings.kubernetes_version
+    if not text and request.is_whole:
+        raise BadUsage(
+            "the version to upgrade to is missing", hint=f"name it, such as garboard upgrade apply {DEFAULT_VERSION}"
+        )
+    with as_usage():
+        version = resolve_version(text) if text else None
+    is_forced = flags.switch("force") or bool(settings.force_upgrade)
+    given = UpgradeInput(
+        settings=settings,
+        timeouts=config.timeouts,
+        version=version,
+        ignored_checks=ignored_checks(flags.list("ignore-preflight-errors"), settings.ignore_preflight_errors),
+        is_forced=is_forced,
+        is_asked=not (flags.switch("yes") or is_forced),
+        allows_experimental=flags.switch("allow-experimental-upgrades") or bool(settings.allow_experimental_upgrades),
+        allows_candidates=flags.switch("allow-release-candidate-upgrades") or bool(settings.allow_rc_upgrades),
+    )
+    return Prepared(config=given, skips=settings.skip_phases, is_shown=bool(settings.dry_run))
+
+
+def _prepare_node(request: WorkflowRequest, node: LocalNode) -> Prepared[UpgradeInput]:
+    flags = request.flags
+    config = _loaded(flags, node)
+    settings = _with_flags(config.node, flags)
+    given = UpgradeInput(
+        settings=settings,
+        timeouts=config.timeouts,
+        version=None,
+        ignored_checks=ignored_checks(flags.list("ignore-preflight-errors"), settings.ignore_preflight_errors),
+        is_asked=False,
+    )
+    return Prepared(config=given, skips=settings.skip_phases, is_shown=bool(settings.dry_run))
+
+
+@contextmanager
+def _observe(
+    prepared: Prepared[UpgradeInput],
+    _selected: Sequence[Placed[UpgradeContext]],
+    request: WorkflowRequest,
+    node: LocalNode,
+    *,
+    is_first: bool,
+) -> Iterator[Observed[UpgradeContext]]:
+    given, machine, flags = prepared.config, node.machine, request.flags
+    this = observe_this_node(machine, MachineFacts().cri_sockets())
+    is_worker = not this.manifests
+    if is_worker and is_first:
+        raise BadUsage("upgrade apply runs on a control-plane node", hint="on a worker: garboard upgrade node")
+    kubeconfig = flags.text("kubeconfig") or (KUBELET_CONF if is_worker else ADMIN_CONF)
+    server = "" if is_worker else f"https://{this.endpoint.host_port}"
+    cluster = NodeCluster(machine, kubeconfig, server, report=node.reporter.report)
+    upgraded = read_upgraded(cluster, MachineFacts(), given.version, this.endpoint, is_worker=is_worker)
+    node.warn(upgraded.warnings)
+    context = observe_upgrade(
+        this,
+        upgraded,
+        _options(given, upgraded, is_first=is_first),
+        host=node_host(machine),
+        machine=machine,
+        patches=_patches(given, flags, this, cluster, is_worker=is_worker),
+        now=datetime.now(UTC),
+        objects=cluster,
+        timeouts=given.timeouts,
+        registration=_registration(given.settings, this),
+        inspector=NodeInspector(machine.manager),
+        ignored_checks=given.ignored_checks,
+    )
+    yield Observed(context=context, settings=_settings(context, kubeconfig, server), cluster=cluster)
+
+
+def _options(given: UpgradeInput, upgraded: UpgradedCluster, *, is_first: bool) -> UpgradeOptions:
+    warnings: tuple[str, ...] = ()
+    if is_first and given.version is not None:
+        warnings = refuse_version(
+            UpgradeRequest(
+                cluster=upgraded.former.release,
+                target=given.version,
+                kubelets=upgraded.kubelets,
+                allows_experimental=given.allows_experimental,
+                allows_candidates=given.allows_candidates,
+            ),
+            is_forced=given.is_forced,
+        )
+    return UpgradeOptions(
+        renews_certificates=given.settings.certificate_renewal,
+        upgrades_etcd=given.settings.etcd_upgrade,
+        is_forced=given.is_forced,
+        is_first=is_first,
+        version_warnings=warnings,
+    )
+
+
+def _registration(settings: UpgradeNode, this: ThisNode) -> NodeRegistration:
+    return NodeRegistration(
+        name=this.name,
+        cri_socket=this.cri_socket,
+        image_pull_policy=settings.image_pull_policy,
+        image_pull_serial=settings.image_pull_serial,
+    )
+
+
+def _patches(
+    given: UpgradeInput, flags: GivenFlags, this: ThisNode, cluster: NodeCluster, *, is_worker: bool
+) -> NodePatches:
+    """Return the patches that were given; else those that the cluster has recorded for this node."""
+    role: Role = "worker" if is_worker else "control-plane"
+    found = directory_patches(given.settings.patches_directory or "", this.name, flags, role=role)
+    if found.list_files is not None:
+        return found
+    recorded = recorded_set(cluster, this.name, is_worker=is_worker)
+    if recorded is None:
+        return found
+    files = [
+        patches.PatchFile(path, f"ConfigMap garboard-patches: {path}", partial(bytes, data))
+        for path, data in sorted(recorded.files.items())
+    ]
+    return replace(found, list_files=lambda: files, node_name=this.name, role=role)
+
+
+def _settings(context: UpgradeContext, kubeconfig: str, server: str) -> RunSettings:
+    cluster = context.cluster
+    has_member = context.is_control_plane and isinstance(cluster.etcd, LocalEtcd)
+    return RunSettings(
+        kubeconfig=kubeconfig,
+        local_server=server,
+        cri_socket=context.node_registration.cri_socket,
+        endpoint=cluster.control_plane_endpoint,
+        certificates_dir=cluster.certificates_dir if has_member else "",
+        etcd_data_dir=cluster.etcd.data_dir if has_member and isinstance(cluster.etcd, LocalEtcd) else "",
+    )
+
+
+def _policy(_config: UpgradeInput, _request: WorkflowRequest, _node: LocalNode) -> RunPolicy:
+    return RunPolicy(cluster="elsewhere", undoes_on_failure=True)
+
+
+def _confirm(config: UpgradeInput, plan: Plan, selected: Sequence[Placed[UpgradeContext]], node: LocalNode) -> None:
+    """Ask, as kubeadm does: only y and yes go on."""
+    if not config.is_asked or not plan.steps or not any(each.path == PREFLIGHT for each in selected):
+        return
+    node.reporter.report(f"[upgrade] {len(plan.steps)} steps are planned; --dry-run shows them")
+    answer = node.reporter.ask("[upgrade] Are you sure you want to proceed? [y/N]: ")
+    if answer.strip().lower() not in ("y", "yes"):
+        raise GarboardError("the upgrade was not confirmed", hint="nothing was changed; --yes does not ask")
+
+
+def _observing(*, is_first: bool) -> Callable[..., AbstractContextManager[Observed[UpgradeContext]]]:
+    return partial(_observe, is_first=is_first)
+
+
+APPLY_WORKFLOW = Workflow(
+    name="upgrade apply",
+    phases=APPLY,
+    prepare=_prepare_apply,
+    observe=_observing(is_first=True),
+    policy=_policy,
+    confirm=_confirm,
+)
+NODE_WORKFLOW = Workflow(
+    name="upgrade node", phases=NODE, prepare=_prepare_node, observe=_observing(is_first=False), policy=_policy
+)

@@ -1,0 +1,163 @@
+"""The cluster that is upgraded: what its ConfigMaps say, and what of that holds for this node."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Protocol
+
+from garboard.config import (
+    ComponentConfigs,
+    HostFacts,
+    ResolvedVersion,
+    load_stored_cluster,
+    load_stored_kube_proxy,
+    load_stored_kubelet,
+)
+from garboard.documents import Json
+from garboard.errors import BadDocument, InvalidValue, NotReady
+from garboard.manifests.objects import CONFIG_HASH_ANNOTATION, KUBE_SYSTEM, data_hash
+from garboard.manifests.uploaded import KUBEADM_CONFIG, KUBELET_CONFIG
+from garboard.model.cluster import ClusterConfiguration
+from garboard.model.minors import MINORS
+from garboard.model.node import ApiEndpoint
+from garboard.model.version import KubernetesVersion
+from garboard.values import dataclass
+
+KUBE_PROXY = "kube-proxy"
+_CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+
+
+class Objects(Protocol):
+    """The objects of the cluster, as far as an upgrade reads them."""
+
+    def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None: ...
+
+    def labelled(self, kind: str, namespace: str, selector: str) -> Sequence[dict[str, Json]]: ...
+
+    def list_all(self, kind: str) -> Sequence[dict[str, Json]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNode:
+    """A Node of the cluster."""
+
+    name: str
+    is_control_plane: bool
+    is_ready: bool
+    kubelet: KubernetesVersion | None  # None if it says nothing that is a version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradedCluster:
+    """A cluster as it is stored, and with the target's version; components have the defaults of the target."""
+
+    former: ClusterConfiguration
+    target: ClusterConfiguration
+    components: ComponentConfigs
+    nodes: tuple[ClusterNode, ...] = ()
+    api_servers: Mapping[str, str] = field(default_factory=dict)  # the images of API servers, by node
+    members: int = 0  # static pods of etcd
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def kubelets(self) -> dict[str, KubernetesVersion]:
+        return {each.name: each.kubelet for each in self.nodes if each.kubelet}
+
+
+def read_stored(objects: Objects, host: HostFacts) -> tuple[ClusterConfiguration, tuple[str, ...]]:
+    """Return the configuration that the cluster stores, and warnings; a minor that is not known is refused."""
+    text = _text(objects.find("ConfigMap", KUBE_SYSTEM, KUBEADM_CONFIG), KUBEADM_CONFIG, "ClusterConfiguration")
+    try:
+        loaded = load_stored_cluster(text, host)
+    except InvalidValue as error:
+        known = " and ".join(map(str, MINORS))
+        raise BadDocument(
+            f"this cluster cannot be upgraded: {error.message}",
+            hint=f"garboard upgrades clusters of {known}; go there first with the kubeadm of each minor on the way",
+            error_class=error.error_class,
+        ) from error
+    return loaded.config, loaded.warnings
+
+
+def read_upgraded(
+    objects: Objects, host: HostFacts, version: ResolvedVersion | None, endpoint: ApiEndpoint, *, is_worker: bool
+) -> UpgradedCluster:
+    """Read what an upgrade to a version plans from; without a version, to that which the cluster stores.
+
+    A worker may read no more than its own kubelet needs.
+    """
+    former, warnings = read_stored(objects, host)
+    target = replace(former, kubernetes_version=version.text if version else former.kubernetes_version)
+    kubelet_map = objects.find("ConfigMap", KUBE_SYSTEM, KUBELET_CONFIG)
+    kubelet = load_stored_kubelet(
+        _text(kubelet_map, KUBELET_CONFIG, "kubelet"), target, is_user_supplied=not is_signed(kubelet_map)
+    )
+    if is_worker:
+        return UpgradedCluster(
+            former=former, target=target, components=ComponentConfigs(kubelet=kubelet), warnings=warnings
+        )
+    proxy_map = objects.find("ConfigMap", KUBE_SYSTEM, KUBE_PROXY)
+    components = ComponentConfigs(kubelet=kubelet)
+    if proxy_map is not None:
+        text = _text(proxy_map, KUBE_PROXY, "config.conf")
+        proxy = load_stored_kube_proxy(text, target, endpoint, is_user_supplied=not is_signed(proxy_map))
+        components = replace(components, kube_proxy=proxy)
+    return UpgradedCluster(
+        former=former,
+        target=target,
+        components=components,
+        nodes=tuple(map(_node, objects.list_all("Node"))),
+        api_servers=dict(map(_image, objects.labelled("Pod", KUBE_SYSTEM, "component=kube-apiserver"))),
+        members=len(objects.labelled("Pod", KUBE_SYSTEM, "component=etcd")),
+        warnings=warnings,
+    )
+
+
+def is_signed(config_map: Mapping[str, Json] | None) -> bool:
+    """Say whether kubeadm made the configuration in a ConfigMap by itself, and nobody has changed it since."""
+    data, metadata = _mapping(config_map, "data"), _mapping(config_map, "metadata")
+    texts = {name: value for name, value in data.items() if isinstance(value, str)}
+    return _mapping(metadata, "annotations").get(CONFIG_HASH_ANNOTATION) == data_hash(texts)
+
+
+def _text(config_map: Mapping[str, Json] | None, name: str, key: str) -> str:
+    found = _mapping(config_map, "data").get(key)
+    if isinstance(found, str):
+        return found
+    raise NotReady(
+        f"the cluster has no ConfigMap {KUBE_SYSTEM}/{name} with the key {key}",
+        hint="kubeadm and garboard store it when they make a cluster; restore it from a backup",
+    )
+
+
+def _node(content: Mapping[str, Json]) -> ClusterNode:
+    metadata, status = _mapping(content, "metadata"), _mapping(content, "status")
+    conditions = status.get("conditions")
+    is_ready = any(
+        isinstance(each, dict) and each.get("type") == "Ready" and each.get("status") == "True"
+        for each in (conditions if isinstance(conditions, list) else ())
+    )
+    return ClusterNode(
+        name=str(metadata.get("name")),
+        is_control_plane=_CONTROL_PLANE_LABEL in _mapping(metadata, "labels"),
+        is_ready=is_ready,
+        kubelet=_version(_mapping(status, "nodeInfo").get("kubeletVersion")),
+    )
+
+
+def _version(text: Json) -> KubernetesVersion | None:
+    try:
+        return KubernetesVersion.parse(str(text).partition("-")[0].partition("+")[0])
+    except InvalidValue:
+        return None
+
+
+def _image(pod: Mapping[str, Json]) -> tuple[str, str]:
+    spec = _mapping(pod, "spec")
+    containers = spec.get("containers")
+    first = containers[0] if isinstance(containers, list) and containers else None
+    return str(spec.get("nodeName")), str(_mapping({"of": first}, "of").get("image"))
+
+
+def _mapping(holder: Mapping[str, Json] | None, key: str) -> dict[str, Json]:
+    found = (holder or {}).get(key)
+    return found if isinstance(found, dict) else {}

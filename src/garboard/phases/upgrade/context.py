@@ -1,0 +1,148 @@
+"""What the phases of an upgrade plan from: the cluster as stored, the target, and this node as it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from datetime import datetime
+
+from garboard.documents import Json, read_yaml
+from garboard.errors import NotReady
+from garboard.manifests import NodeHost
+from garboard.manifests.kubelet import FLAGS_FILE, INSTANCE_CONFIG_FILE
+from garboard.model.cluster import kubernetes_image
+from garboard.model.node import ApiEndpoint, NodeRegistration, Timeouts
+from garboard.model.paths import KUBELET_CONF, KUBERNETES_DIR, manifest_path
+from garboard.phases.gates import API_SERVER
+from garboard.phases.gates.control_plane import listener_of
+from garboard.phases.node.context import ClusterView, MachineView, NodeContext, ObservedCredentials
+from garboard.phases.node.credentials import observe_credentials
+from garboard.phases.patching import NodePatches
+from garboard.phases.preflight import MachineInspector
+from garboard.phases.static_pods import ORDER
+from garboard.phases.upgrade.cluster import UpgradedCluster
+from garboard.pki.chain import common_name_of
+from garboard.pki.kubeconfig import read_kubeconfig
+from garboard.values import dataclass
+
+_SOCKET = "containerRuntimeEndpoint"
+_SOCKET_FLAG = "--container-runtime-endpoint="
+_USER = "system:node:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeOptions:
+    """What a command asks of an upgrade besides the version."""
+
+    renews_certificates: bool = True
+    upgrades_etcd: bool = True
+    is_forced: bool = False
+    is_first: bool = False  # `apply`, which decides for the cluster; `node` follows
+    version_warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeContext(NodeContext):
+    """A node of a cluster that is upgraded; its `cluster` has the target's version."""
+
+    upgraded: UpgradedCluster
+    options: UpgradeOptions
+    manifests: Mapping[str, bytes] = field(default_factory=dict)  # by component; none on a worker
+
+    @property
+    def is_control_plane(self) -> bool:
+        return API_SERVER in self.manifests
+
+    @property
+    def is_upgraded(self) -> bool:
+        """Whether `apply` was asked for the version that the cluster has, and that this node runs."""
+        wanted = kubernetes_image(self.cluster, API_SERVER)
+        is_same = self.upgraded.former.kubernetes_version == self.cluster.kubernetes_version
+        return self.options.is_first and is_same and self.upgraded.api_servers.get(self.node_name) == wanted
+
+
+@dataclass(frozen=True, slots=True)
+class ThisNode:
+    """What the files of a node say of it, whoever made it."""
+
+    name: str
+    cri_socket: str
+    endpoint: ApiEndpoint  # of its own API server; empty on a worker
+    manifests: Mapping[str, bytes]
+
+
+def observe_this_node(machine: MachineView, sockets: Sequence[str]) -> ThisNode:
+    """Read the name, the runtime's socket and the static pods of this node from its files."""
+    found = {each: machine.read(manifest_path(each)) for each in ORDER}
+    manifests = {name: data for name, data in found.items() if data is not None}
+    endpoint = ApiEndpoint()
+    if API_SERVER in manifests:
+        document = read_yaml(manifests[API_SERVER], source=manifest_path(API_SERVER))
+        address, port = listener_of(API_SERVER, document if isinstance(document, dict) else {})
+        endpoint = ApiEndpoint(advertise_address=address, bind_port=int(port))
+    return ThisNode(_node_name(machine), _cri_socket(machine, sockets), endpoint, manifests)
+
+
+def _node_name(machine: MachineView) -> str:
+    data = machine.read(KUBELET_CONF)
+    if data is None:
+        raise NotReady(f"there is no {KUBELET_CONF}: this machine is no node of a cluster", hint="garboard join --help")
+    current = read_kubeconfig(data, KUBELET_CONF)
+    name = common_name_of(current.content(current.user or {}, "client-certificate", machine.read))
+    if not name.startswith(_USER):
+        raise NotReady(
+            f"the certificate in {KUBELET_CONF} is that of {name or 'nobody'}, not that of a node",
+            hint="its common name has to begin with system:node:",
+        )
+    return name.removeprefix(_USER)
+
+
+def _cri_socket(machine: MachineView, sockets: Sequence[str]) -> str:
+    """Return the socket of the container runtime: the node's own setting, the kubelet's flag, or the one there is."""
+    document = read_yaml(machine.read(INSTANCE_CONFIG_FILE) or b"{}", source=INSTANCE_CONFIG_FILE)
+    stored: Json = document.get(_SOCKET) if isinstance(document, dict) else None
+    if isinstance(stored, str) and stored:
+        return stored
+    words = (machine.read(FLAGS_FILE) or b"").decode("utf-8", "replace").partition('"')[2].rstrip('"\n').split()
+    flags = [word.removeprefix(_SOCKET_FLAG) for word in words if word.startswith(_SOCKET_FLAG)]
+    return flags[-1] if flags else sockets[0]
+
+
+def observe_upgrade(
+    node: ThisNode,
+    upgraded: UpgradedCluster,
+    options: UpgradeOptions,
+    *,
+    host: NodeHost,
+    machine: MachineView,
+    patches: NodePatches,
+    now: datetime,
+    objects: ClusterView,
+    timeouts: Timeouts,
+    registration: NodeRegistration,
+    inspector: MachineInspector | None = None,
+    ignored_checks: frozenset[str] = frozenset(),
+) -> UpgradeContext:
+    """Look at the credentials of this node, if it is a control plane, and return all that phases need."""
+    cluster = upgraded.target
+    found = ObservedCredentials()
+    if node.manifests:
+        folders = machine.folder(cluster.certificates_dir), machine.folder(KUBERNETES_DIR)
+        found = observe_credentials(*folders, now)
+    return UpgradeContext(
+        node_registration=registration,
+        machine=machine,
+        host=replace(host, is_external_ca=found.is_external_ca),
+        now=now,
+        config_kind="UpgradeConfiguration",
+        cluster=cluster,
+        local_api_endpoint=node.endpoint,
+        timeouts=timeouts,
+        components=upgraded.components,
+        credentials=found,
+        patches=patches,
+        objects=objects,
+        inspector=inspector,
+        ignored_checks=ignored_checks,
+        upgraded=upgraded,
+        options=options,
+        manifests=node.manifests,
+    )

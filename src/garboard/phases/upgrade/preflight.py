@@ -1,0 +1,73 @@
+"""What has to be so before a node is upgraded: the machine, the nodes of the cluster, and what the target drops."""
+
+from collections.abc import Callable, Iterator
+
+from garboard.model.component import ExternalEtcd
+from garboard.model.minors import ECDSA_GATE
+from garboard.model.paths import manifest_path
+from garboard.phases.preflight import checks
+from garboard.phases.preflight.checks import Check, Found
+from garboard.phases.preflight.inspector import MachineInspector
+from garboard.phases.upgrade.context import UpgradeContext
+
+_COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+def upgrade_checks(context: UpgradeContext) -> Iterator[Check]:
+    """Yield the checks of `apply`, or those of `node` without what concerns the whole cluster."""
+    registration, cluster = context.node_registration, context.cluster
+    yield checks.runtime_is_ready(registration.cri_socket)
+    yield checks.runtime_reports_cgroup_driver(registration.cri_socket, cluster.facts)
+    yield checks.system_fits()
+    if not context.is_control_plane:
+        return
+    yield _check("StaticPodManifest", lambda: _missing(context))
+    yield _check("FeatureGates", lambda: _gates(context))
+    yield _check("EtcdArguments", lambda: _etcd_arguments(context))
+    if isinstance(cluster.etcd, ExternalEtcd):
+        yield checks.external_etcd_fits(cluster.etcd, cluster.facts.minimum_external_etcd)
+    if context.options.is_first:
+        yield _check("ControlPlaneNodesReady", lambda: _unready(context))
+
+
+def _check(name: str, look: Callable[[], Iterator[tuple[str, bool]]]) -> Check:
+    def found(_inspector: MachineInspector) -> Found:
+        return look()
+
+    return Check(name, found)
+
+
+def _missing(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
+    for each in _COMPONENTS:
+        if each not in context.manifests:
+            yield f"{manifest_path(each)} does not exist", True
+
+
+def _unready(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
+    unready = [each.name for each in context.upgraded.nodes if each.is_control_plane and not each.is_ready]
+    if unready:
+        yield f"there are control-plane nodes that are not Ready: {', '.join(unready)}", True
+
+
+def _gates(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
+    """Tell which feature gates of kubeadm the target does not have; with one of them new keys would change."""
+    former, target = context.upgraded.former, context.cluster
+    for name, is_on in former.feature_gates.items():
+        if name in target.facts.gate_defaults or name not in former.facts.gate_defaults:
+            continue
+        if name == ECDSA_GATE and is_on and target.encryption_algorithm != "ECDSA-P256":
+            told = f"{name} is gone in {target.minor}: keys would be {target.encryption_algorithm} from now on"
+            yield f"{told}. Set encryptionAlgorithm: ECDSA-P256 in ConfigMap kube-system/kubeadm-config first", True
+        else:
+            yield f"feature gate {name} is gone in {target.minor}, and has no effect any more", False
+
+
+def _etcd_arguments(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
+    etcd = context.cluster.etcd
+    if isinstance(etcd, ExternalEtcd) or not context.options.upgrades_etcd:
+        return
+    old = sorted({each.name for each in etcd.extra_args if each.name.startswith("experimental-")})
+    if old and not context.cluster.facts.etcd_tag.startswith("3.6."):
+        flags = ", ".join(f"--{name}" for name in old)
+        told = f"etcd {context.cluster.facts.etcd_tag} does not start with {flags}"
+        yield f"{told}: most of these lost the prefix, others became feature gates", True

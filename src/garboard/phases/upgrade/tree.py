@@ -1,0 +1,228 @@
+"""The phases of `upgrade apply` and `upgrade node`, in kubeadm's order and with its names."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from garboard.engine import Note, PutObject, Step
+from garboard.errors import BadUsage
+from garboard.manifests.bootstrap_token import CLUSTER_INFO, bootstrap_rbac
+from garboard.manifests.kubelet import INSTANCE_CONFIG_FILE, config_file, instance_config_file
+from garboard.manifests.objects import KUBE_PUBLIC, readable_by, user
+from garboard.model.cluster import coredns_image, kubernetes_image
+from garboard.phases.gates import API_SERVER
+from garboard.phases.node.addons import observe_dns, plan_coredns, plan_kube_proxy
+from garboard.phases.node.records import record_on_control_plane
+from garboard.phases.node.uploads import plan_kubeadm_config, plan_kubelet_config
+from garboard.phases.preflight import plan_checks
+from garboard.phases.upgrade.context import UpgradeContext
+from garboard.phases.upgrade.control_plane import edited_pods, numbers_of, plan_control_plane, plan_kubelet_server
+from garboard.phases.upgrade.preflight import upgrade_checks
+from garboard.phases.workflow import Blocked, Phase, Planned
+
+
+def is_due(context: UpgradeContext) -> bool:
+    return not context.is_upgraded
+
+
+def is_due_control_plane(context: UpgradeContext) -> bool:
+    return context.is_control_plane and not context.is_upgraded
+
+
+def plan_preflight(context: UpgradeContext) -> Iterator[Planned]:
+    """Plan nothing where something is not ready, or where the cluster has this version already."""
+    if context.is_upgraded:
+        yield _already(context)
+        return
+    yield from (Note(text, is_warning=True) for text in context.options.version_warnings)
+    yield from plan_checks(upgrade_checks(context), context.inspector, context.ignored_checks)
+
+
+def _already(context: UpgradeContext) -> Note | Blocked:
+    version = context.cluster.kubernetes_version
+    edited = edited_pods(context)
+    if not edited:
+        return Note(f"the cluster has {version} already: there is nothing to do")
+    text = f"the cluster has {version} already, and {', '.join(edited)} of this node would change"
+    error = BadUsage(
+        f"{text}: an upgrade is not the way to change a cluster",
+        hint="put the manifests back as the configuration has them, or record what was edited as patches",
+        error_class="not-an-upgrade",
+    )
+    return Blocked((Note(text, is_warning=True),), error)
+
+
+def plan_kubelet_files(context: UpgradeContext) -> Iterator[Step | Note]:
+    """Plan the kubelet's configuration; it takes effect when the kubelet is restarted, with its new version."""
+    cluster, registration = context.cluster, context.node_registration
+    if cluster.has_instance_config and context.machine.read(INSTANCE_CONFIG_FILE) is None:
+        yield from context.writes(iter((instance_config_file(registration),)))
+    patches = context.patches.begin(cluster.release)
+    configuration = context.components.kubelet.printed(cluster.facts)
+    file = config_file(configuration, cluster, registration, context.host, patches)
+    yield from patches.notes()
+    yield from context.writes(iter((file,)))
+
+
+def plan_bootstrap_rbac(_context: UpgradeContext) -> Iterator[Step]:
+    """Plan what nodes may do to join; tokens and the public description of the cluster stay as they are."""
+    anonymous = (user("system:anonymous"),)
+    public = readable_by("kubeadm:bootstrap-signer-clusterinfo", KUBE_PUBLIC, CLUSTER_INFO, anonymous)
+    for each in (*bootstrap_rbac(), *public):
+        yield Step(PutObject.of(each.content), "nodes join with bootstrap tokens")
+
+
+def plan_patch_record(context: UpgradeContext) -> Iterator[Step]:
+    yield from record_on_control_plane(context)
+
+
+def _waits_for_others(context: UpgradeContext) -> Note | None:
+    """Say which control planes are still to be upgraded: addons follow the last of them."""
+    wanted = kubernetes_image(context.cluster, API_SERVER)
+    images = context.upgraded.api_servers
+    others = sorted(name for name, image in images.items() if name != context.node_name and image != wanted)
+    if not others:
+        return None
+    return Note(f"addons are upgraded with the last control plane; still to come: {', '.join(others)}")
+
+
+def plan_dns(context: UpgradeContext) -> Iterator[Step | Note]:
+    if note := _waits_for_others(context):
+        yield note
+    elif context.cluster.dns.disabled:
+        yield Note("CoreDNS is disabled in the configuration")
+    elif note := _newer_dns(context):
+        yield note
+    else:
+        yield from plan_coredns(context)
+
+
+def _newer_dns(context: UpgradeContext) -> Note | None:
+    running, wanted = observe_dns(context.objects).tag, coredns_image(context.cluster).rpartition(":")[2]
+    if numbers_of(running) <= numbers_of(wanted):
+        return None
+    return Note(f"CoreDNS {running} is newer than {wanted}, and stays as it is", is_warning=True)
+
+
+def plan_proxy(context: UpgradeContext) -> Iterator[Step | Note]:
+    if note := _waits_for_others(context):
+        yield note
+    elif context.cluster.is_proxy_disabled:
+        yield Note("kube-proxy is disabled in the configuration")
+    else:
+        yield from plan_kube_proxy(context)
+
+
+_BASIC = ("config", "dry-run")
+_NODE_FLAGS = (*_BASIC, "certificate-renewal", "etcd-upgrade", "kubeconfig", "patches")
+
+PREFLIGHT_OF_APPLY: Phase[UpgradeContext] = Phase(
+    name="preflight",
+    summary="Check the cluster, the version and this node",
+    plan=plan_preflight,
+    flags=(
+        *_BASIC, "allow-experimental-upgrades", "allow-release-candidate-upgrades", "force",
+        "ignore-preflight-errors", "kubeconfig", "yes",
+    ),
+    takes="version",
+)  # fmt: skip
+CONTROL_PLANE: Phase[UpgradeContext] = Phase(
+    name="control-plane",
+    summary="Replace the static pods of this node",
+    plan=plan_control_plane,
+    run_if=is_due_control_plane,
+    flags=_NODE_FLAGS,
+)
+UPLOAD_CONFIG: Phase[UpgradeContext] = Phase(
+    name="upload-config",
+    summary="Store the configuration in the cluster",
+    children=(
+        Phase(
+            name="all",
+            summary="Store all configuration",
+            flags=(*_BASIC, "kubeconfig"),
+            runs_siblings=True,
+        ),
+        Phase(
+            name="kubeadm",
+            summary="Store the ClusterConfiguration",
+            plan=plan_kubeadm_config,
+            run_if=is_due,
+            flags=(*_BASIC, "kubeconfig"),
+        ),
+        Phase(
+            name="kubelet",
+            summary="Store the configuration of kubelets",
+            plan=plan_kubelet_config,
+            run_if=is_due,
+            flags=(*_BASIC, "kubeconfig"),
+        ),
+    ),
+)
+KUBECONFIG: Phase[UpgradeContext] = Phase(
+    name="kubeconfig",
+    summary="Let the kubelet use the API server of its node",
+    plan=plan_kubelet_server,
+    run_if=is_due_control_plane,
+    is_hidden=True,
+)
+KUBELET_CONFIG: Phase[UpgradeContext] = Phase(
+    name="kubelet-config",
+    summary="Write the kubelet's configuration",
+    plan=plan_kubelet_files,
+    run_if=is_due,
+    flags=(*_BASIC, "kubeconfig", "patches"),
+)
+BOOTSTRAP_TOKEN: Phase[UpgradeContext] = Phase(
+    name="bootstrap-token",
+    summary="Store what nodes may do to join",
+    plan=plan_bootstrap_rbac,
+    run_if=is_due,
+    flags=(*_BASIC, "kubeconfig"),
+)
+ADDON: Phase[UpgradeContext] = Phase(
+    name="addon",
+    summary="Upgrade the addons, with the last control plane",
+    children=(
+        Phase(name="all", summary="Upgrade all addons", flags=(*_BASIC, "kubeconfig", "patches"), runs_siblings=True),
+        Phase(
+            name="coredns",
+            summary="Upgrade CoreDNS",
+            plan=plan_dns,
+            run_if=is_due_control_plane,
+            flags=(*_BASIC, "kubeconfig", "patches"),
+        ),
+        Phase(
+            name="kube-proxy",
+            summary="Upgrade kube-proxy",
+            plan=plan_proxy,
+            run_if=is_due_control_plane,
+            flags=(*_BASIC, "kubeconfig"),
+        ),
+    ),
+)
+POST_UPGRADE: Phase[UpgradeContext] = Phase(
+    name="post-upgrade",
+    summary="Keep the patches of this node in the cluster",
+    plan=plan_patch_record,
+    run_if=is_due_control_plane,
+    flags=(*_BASIC, "kubeconfig"),
+)
+
+APPLY: tuple[Phase[UpgradeContext], ...] = (
+    PREFLIGHT_OF_APPLY,
+    CONTROL_PLANE,
+    UPLOAD_CONFIG,
+    KUBECONFIG,
+    KUBELET_CONFIG,
+    BOOTSTRAP_TOKEN,
+    ADDON,
+    POST_UPGRADE,
+)
+NODE: tuple[Phase[UpgradeContext], ...] = (
+    replace(PREFLIGHT_OF_APPLY, flags=("config", "ignore-preflight-errors"), takes="", summary="Check this node"),
+    CONTROL_PLANE,
+    KUBECONFIG,
+    KUBELET_CONFIG,
+    ADDON,
+    POST_UPGRADE,
+)
