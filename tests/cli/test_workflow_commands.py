@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from garboard.cli.init import init
 from garboard.cli.join import TUNNEL_FLAGS, join
 from garboard.cli.reset import reset
+from garboard.cli.upgrade.apply import apply
+from garboard.cli.upgrade.node import node
 from garboard.cli.workflow_commands import (
     DRY_RUN,
     OWN_FLAGS,
@@ -135,7 +137,7 @@ def test_plan_is_printed_and_nothing_is_made(renew: Invoke, tmp_path: Path) -> N
     assert made(tmp_path) == set()
 
 
-@pytest.mark.parametrize("command", [init, join, reset])
+@pytest.mark.parametrize("command", [init, join, reset, apply, node])
 def test_every_flag_that_kubeadm_does_not_have_goes_with_a_file(command: WorkflowGroup[Any]) -> None:
     """Those of a tunnel have a document of their own, a TunnelConfiguration in the file."""
     known = {**OWN_FLAGS, **WORKFLOW_FLAGS, **command.workflow.more_flags}

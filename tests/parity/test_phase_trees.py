@@ -8,18 +8,27 @@ import pytest
 from garboard.cli.init import INIT_FLAGS, PHASE_ONLY_FLAGS
 from garboard.cli.join import JOIN_FLAGS
 from garboard.cli.reset import RESET_FLAGS
+from garboard.cli.upgrade.apply import APPLY_FLAGS
+from garboard.cli.upgrade.node import UPGRADE_NODE_FLAGS
 from garboard.phases import flatten
 from garboard.phases.init import INIT
 from garboard.phases.join import JOIN
 from garboard.phases.reset import RESET
+from garboard.phases.upgrade.tree import APPLY, NODE
 from garboard.phases.workflow import ContextT, Phase
 from tests.support.parity.kubeadm import Kubeadm
 
 pytestmark = pytest.mark.real
 WORKFLOWS = pytest.mark.parametrize(
     ("name", "phases", "flags"),
-    [("init", INIT, INIT_FLAGS), ("join", JOIN, JOIN_FLAGS), ("reset", RESET, RESET_FLAGS)],
-    ids=["init", "join", "reset"],
+    [
+        ("init", INIT, INIT_FLAGS),
+        ("join", JOIN, JOIN_FLAGS),
+        ("reset", RESET, RESET_FLAGS),
+        ("upgrade apply", APPLY, APPLY_FLAGS),
+        ("upgrade node", NODE, UPGRADE_NODE_FLAGS),
+    ],
+    ids=["init", "join", "reset", "upgrade apply", "upgrade node"],
 )
 _OF_EVERY_COMMAND = {"help", "rootfs", "v", "vmodule"}
 
@@ -55,14 +64,14 @@ def test_tree_is_kubeadms(
     kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, click.Option]
 ) -> None:
     ours = [each.path for each in flatten(phases) if not each.phase.is_hidden and not each.phase.runs_siblings]
-    assert ours == tree_of(kubeadm.help(name))
+    assert ours == tree_of(kubeadm.help(*name.split()))
 
 
 @WORKFLOWS
 def test_flags_of_the_workflow_are_kubeadms(
     kubeadm: Kubeadm, name: str, phases: tuple[Phase[ContextT], ...], flags: dict[str, click.Option]
 ) -> None:
-    theirs = shown_flags(kubeadm.help(name))
+    theirs = shown_flags(kubeadm.help(*name.split()))
     assert sorted(flags) == sorted(theirs)
     assert {each: str(flag.default) for each, flag in flags.items() if flag.show_default} == {
         each: default for each, default in theirs.items() if default is not None
@@ -76,7 +85,7 @@ def test_flags_of_every_phase_are_kubeadms(
     for each in flatten(phases):
         if each.phase.is_hidden or each.phase.children:
             continue
-        theirs = shown_flags(kubeadm.help(name, "phase", *each.path.split("/")))
+        theirs = shown_flags(kubeadm.help(*name.split(), "phase", *each.path.split("/")))
         known = {**flags, **(PHASE_ONLY_FLAGS if name == "init" else {})}
         ours = [flag for flag in each.phase.flags if not known[flag].hidden]
         assert (each.path, sorted(ours)) == (each.path, sorted(theirs))

@@ -9,6 +9,7 @@ BUDGET_MINUTES = {
     "engine": 8.5,
     "lab": 3.0,
     "tunnel": 7.5,
+    "upgrade": 8.0,
     "change": 3.0,
     "shared": 0.5,
 }
@@ -26,6 +27,7 @@ _OWNERS = {
     "cli/test_rootfs.py": "lifecycle",
     "cli/test_workflow_commands.py": "lifecycle",
     "cli/token": "lifecycle",
+    "cli/test_upgrade.py": "upgrade",
     "cli/tunnel": "tunnel",
     "config": "lifecycle",
     "cri": "lifecycle",
@@ -70,6 +72,7 @@ _OWNERS = {
     "phases": "lifecycle",
     "phases/gates/test_static_pods.py": "engine",
     "phases/test_static_pods.py": "engine",
+    "phases/upgrade": "upgrade",
     "pki": "lifecycle",
     "reliability": "engine",
     "rpc": "tunnel",

@@ -129,6 +129,20 @@ def switch(name: str, summary: str, *, letter: str = "") -> click.Option:
     return click.Option([*([f"-{letter}"] if letter else []), *_declared(name)], is_flag=True, help=summary)
 
 
+def enabled(name: str, summary: str) -> click.Option:
+    """A flag that is on unless it is given as `--name=false`; without a value it says nothing new."""
+    return click.Option(
+        _declared(name), type=TRUTH, default="true", show_default=True, metavar="true|false", help=summary
+    )
+
+
+def with_truths(params: Iterable[click.Parameter], args: Iterable[str]) -> list[str]:
+    """Return the words of a line with a value for every switch that stands without one, as Go takes it."""
+    kinds = ((param.opts, param.type) for param in params)
+    switches = {name for names, kind in kinds if isinstance(kind, StockValue) and kind.is_switch for name in names}
+    return [f"{arg}=true" if arg in switches else arg for arg in args]
+
+
 def number(name: str, summary: str, default: int) -> click.Option:
     return click.Option(_declared(name), type=INTEGER, default=default, show_default=True, help=summary)
 

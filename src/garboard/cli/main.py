@@ -26,6 +26,7 @@ else:
 COMMANDS = {
     "init": LazyCommand("garboard.cli.init:init", "Set up the first control-plane node, or run a phase of it."),
     "join": LazyCommand("garboard.cli.join:join", "Add this machine to a cluster, or run a phase of it."),
+    "upgrade": LazyCommand("garboard.cli.upgrade:upgrade", "Upgrade a cluster, node by node, with its patches."),
     "token": LazyCommand("garboard.cli.token:token", "Make, show and delete the tokens with which nodes join."),
     "status": LazyCommand(
         "garboard.cli.status:status", "Show the run on this node that was cut short or is unconfirmed."

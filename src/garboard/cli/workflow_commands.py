@@ -8,7 +8,7 @@ import click
 
 from garboard.cli.completing import complete_dangers, complete_phases
 from garboard.cli.console import ConsoleReporter
-from garboard.cli.flags import choice, number, string_slice, switch, text
+from garboard.cli.flags import choice, number, string_slice, switch, text, with_truths
 from garboard.cli.lazy import SuggestingGroup, kept_example
 from garboard.config.flags import FlagValue, GivenFlags
 from garboard.node.reporter import OutputFormat
@@ -73,6 +73,7 @@ class WorkflowFlags(Generic[ContextT]):
     own_flags: Sequence[str] = tuple(OWN_FLAGS)
     more_flags: Mapping[str, click.Option] = field(default_factory=dict)  # of this workflow alone, unknown to kubeadm
     is_undoable: bool = True
+    undoes_failures: bool = False  # without being asked
 
     @property
     def name(self) -> str:
@@ -91,7 +92,9 @@ class WorkflowFlags(Generic[ContextT]):
 
     def options(self) -> list[click.Parameter]:
         """Return the options of the whole workflow."""
-        return [*self._with_own(self.flags.values()), *(WORKFLOW_FLAGS.values() if self.is_undoable else ())]
+        more = WORKFLOW_FLAGS if self.is_undoable else {}
+        chosen = (more[name] for name in more if not (self.undoes_failures and name == "undo-on-failure"))
+        return [*self._with_own(self.flags.values()), *chosen]
 
     def _with_own(self, options: Iterable[click.Option]) -> list[click.Parameter]:
         own = (*(OWN_FLAGS[name] for name in self.own_flags), *self.more_flags.values())
@@ -131,11 +134,16 @@ class PhaseGroup(SuggestingGroup, Generic[ContextT]):
             formatter.write_dl([(name, phase.summary) for name, phase in self.shown.items()])
 
 
+class _PhaseCommand(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_truths(self.params, args))
+
+
 def _phase_command(workflow: WorkflowFlags[ContextT], phase: Phase[ContextT], path: str) -> click.Command:
     params = workflow.options_of(phase)
     if phase.takes:
         params.append(_argument(phase.takes))
-    return click.Command(
+    return _PhaseCommand(
         phase.name,
         callback=lambda **_values: workflow.run(asked(only=path)),
         params=params,
@@ -149,8 +157,9 @@ def _example(workflow: WorkflowFlags[ContextT], phase: Phase[ContextT], path: st
     while phase.children:
         phase = next(child for child in phase.children if not child.is_hidden)
         path += f"/{phase.name}"
-    config = " --config kubeadm.yaml --dry-run" if "config" in phase.flags else ""
-    return kept_example(f"Example: garboard {workflow.name} phase {path.replace('/', ' ')}{config}")
+    flags = " --config kubeadm.yaml" if "config" in phase.flags else ""
+    flags += " --dry-run" if flags and "dry-run" in phase.flags else ""
+    return kept_example(f"Example: garboard {workflow.name} phase {path.replace('/', ' ')}{flags}")
 
 
 class WorkflowGroup(click.Group, Generic[ContextT]):
@@ -172,6 +181,7 @@ class WorkflowGroup(click.Group, Generic[ContextT]):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read an argument of the workflow's own, which click would take for a sub-command."""
+        args = with_truths(self.params, args)
         if not self.takes or "phase" in args:
             return super().parse_args(ctx, args)
         ctx.allow_interspersed_args = True

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from garboard.config import GivenFlags, ResolvedVersion, ignored_checks, resolve_version
+from garboard.config import GivenFlags, ResolvedVersion, cluster_text, ignored_checks, resolve_version
 from garboard.engine import Plan
 from garboard.errors import BadUsage, GarboardError, as_usage
 from garboard.host.facts import MachineFacts
@@ -19,6 +19,7 @@ from garboard.model.lifecycle import UpgradeApply, UpgradeConfiguration, Upgrade
 from garboard.model.node import NodeRegistration, Timeouts
 from garboard.model.paths import ADMIN_CONF, KUBELET_CONF
 from garboard.node.configuration import node_host, open_config
+from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.interpreters.objects import NodeCluster
 from garboard.node.observe import NodeInspector, Role, directory_patches, read_options
 from garboard.node.transaction import RunPolicy
@@ -59,6 +60,8 @@ class UpgradeInput:
     is_asked: bool = True  # the user has to confirm
     allows_experimental: bool = False
     allows_candidates: bool = False
+    prints_config: bool = False
+    lease: LeaseToken | None = None  # of the coordinator that told this node to upgrade itself
 
 
 def _loaded(flags: GivenFlags, node: LocalNode) -> UpgradeConfiguration:
@@ -84,6 +87,11 @@ def _with_flags(settings: UpgradeNode, flags: GivenFlags) -> UpgradeNode:
     )
 
 
+def _lease(flags: GivenFlags) -> LeaseToken | None:
+    text = flags.text("lease")
+    return LeaseToken.parse(text) if text else None
+
+
 def _prepare_apply(request: WorkflowRequest, node: LocalNode) -> Prepared[UpgradeInput]:
     flags = request.flags
     config = _loaded(flags, node)
@@ -106,6 +114,8 @@ def _prepare_apply(request: WorkflowRequest, node: LocalNode) -> Prepared[Upgrad
         is_asked=not (flags.switch("yes") or is_forced),
         allows_experimental=flags.switch("allow-experimental-upgrades") or bool(settings.allow_experimental_upgrades),
         allows_candidates=flags.switch("allow-release-candidate-upgrades") or bool(settings.allow_rc_upgrades),
+        prints_config=flags.switch("print-config") or bool(settings.print_config),
+        lease=_lease(flags),
     )
     return Prepared(config=given, skips=settings.skip_phases, is_shown=bool(settings.dry_run))
 
@@ -120,6 +130,7 @@ def _prepare_node(request: WorkflowRequest, node: LocalNode) -> Prepared[Upgrade
         version=None,
         ignored_checks=ignored_checks(flags.list("ignore-preflight-errors"), settings.ignore_preflight_errors),
         is_asked=False,
+        lease=_lease(flags),
     )
     return Prepared(config=given, skips=settings.skip_phases, is_shown=bool(settings.dry_run))
 
@@ -143,6 +154,8 @@ def _observe(
     cluster = NodeCluster(machine, kubeconfig, server, report=node.reporter.report)
     upgraded = read_upgraded(cluster, MachineFacts(), given.version, this.endpoint, is_worker=is_worker)
     node.warn(upgraded.warnings)
+    if given.prints_config:
+        node.reporter.show(cluster_text(upgraded.former, upgraded.former.facts))
     context = observe_upgrade(
         this,
         upgraded,
@@ -157,7 +170,7 @@ def _observe(
         inspector=NodeInspector(machine.manager),
         ignored_checks=given.ignored_checks,
     )
-    yield Observed(context=context, settings=_settings(context, kubeconfig, server), cluster=cluster)
+    yield Observed(context=context, settings=_settings(context, kubeconfig, server, given.lease), cluster=cluster)
 
 
 def _options(given: UpgradeInput, upgraded: UpgradedCluster, *, is_first: bool) -> UpgradeOptions:
@@ -209,10 +222,10 @@ def _patches(
     return replace(found, list_files=lambda: files, node_name=this.name, role=role)
 
 
-def _settings(context: UpgradeContext, kubeconfig: str, server: str) -> RunSettings:
+def _settings(context: UpgradeContext, kubeconfig: str, server: str, lease: LeaseToken | None) -> RunSettings:
     cluster = context.cluster
     has_member = context.is_control_plane and isinstance(cluster.etcd, LocalEtcd)
-    return RunSettings(
+    settings = RunSettings(
         kubeconfig=kubeconfig,
         local_server=server,
         cri_socket=context.node_registration.cri_socket,
@@ -220,6 +233,7 @@ def _settings(context: UpgradeContext, kubeconfig: str, server: str) -> RunSetti
         certificates_dir=cluster.certificates_dir if has_member else "",
         etcd_data_dir=cluster.etcd.data_dir if has_member and isinstance(cluster.etcd, LocalEtcd) else "",
     )
+    return settings.under(lease)
 
 
 def _policy(_config: UpgradeInput, _request: WorkflowRequest, _node: LocalNode) -> RunPolicy:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 
-from garboard.cli.flags import NUMBER, StockValue, ignored, stock
+from garboard.cli.flags import NUMBER, ignored, stock, with_truths
 from garboard.tunnel.background import beside
 from garboard.tunnel.log_text import AUDIT, OneLineFormatter
 
@@ -50,26 +50,17 @@ class GoCommand(click.Command):
     """A command that takes its flags as the stock Konnectivity programs do."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        switches = {
-            name
-            for param in self.params
-            if isinstance(param.type, StockValue) and param.type.is_switch
-            for name in param.opts
-        }
-        return super().parse_args(ctx, [_as_click_takes(arg, switches) for arg in args])
+        return super().parse_args(ctx, with_truths(self.params, map(_as_click_takes, args)))
 
 
-def _as_click_takes(arg: str, switches: set[str]) -> str:
-    """Return `--log_file=x` and `-v=4` as click wants them; a truth value that stands alone means true."""
+def _as_click_takes(arg: str) -> str:
+    """Return `--log_file=x` and `-v=4` as click wants them."""
     if arg.startswith("-v") and arg[2:3] in ("", "="):
         return f"--v{arg[2:]}"
     if not arg.startswith("--"):
         return arg
     name, equals, value = arg.partition("=")
-    name = name.replace("_", "-")
-    if not equals and name in switches:
-        return f"{name}=true"
-    return f"{name}{equals}{value}"
+    return f"{name.replace('_', '-')}{equals}{value}"
 
 
 class Signals:

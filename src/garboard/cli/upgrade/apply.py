@@ -1,0 +1,27 @@
+"""`garboard upgrade apply`: the cluster and its first node raised to a version, as a whole or phase by phase."""
+
+from garboard.cli.flags import switch, text
+from garboard.cli.upgrade.flags import LEASE, NODE_FLAGS
+from garboard.cli.workflow_commands import WorkflowFlags, WorkflowGroup, by_name
+from garboard.model.paths import ADMIN_CONF
+from garboard.node.upgrade import APPLY_WORKFLOW
+from garboard.phases.upgrade.context import UpgradeContext
+
+APPLY_FLAGS = {
+    **NODE_FLAGS,
+    **by_name(
+        switch("allow-experimental-upgrades", "Allow a target that is unstable: an alpha, beta or candidate."),
+        switch("allow-release-candidate-upgrades", "Allow a target that is a release candidate."),
+        switch("force", "Go on although rules of versions are broken that may be, and do not ask.", letter="f"),
+        text("kubeconfig", "The kubeconfig to use.", ADMIN_CONF, metavar="FILE"),
+        switch("print-config", "Print the configuration of the cluster that the upgrade starts from."),
+        switch("yes", "Do not ask for confirmation.", letter="y"),
+    ),
+}
+
+apply = WorkflowGroup[UpgradeContext](
+    WorkflowFlags(APPLY_WORKFLOW, APPLY_FLAGS, more_flags=by_name(LEASE), undoes_failures=True),
+    takes="version",
+    summary="Upgrade the cluster and this node, which is the first one.",
+    epilog="Example: garboard upgrade apply v1.37.1 --dry-run",
+)

@@ -1,0 +1,21 @@
+"""The flags that `upgrade apply` and `upgrade node` share."""
+
+import click
+
+from garboard.cli.flags import enabled, string_slice, text
+from garboard.cli.workflow_commands import CONFIG, DRY_RUN, SHARED_FLAGS, by_name
+
+NODE_FLAGS = by_name(
+    enabled("certificate-renewal", "Renew the certificates of the components that change."),
+    CONFIG,
+    DRY_RUN,
+    enabled("etcd-upgrade", "Upgrade etcd."),
+    string_slice("ignore-preflight-errors", "Checks whose errors are only warnings; all for all.", metavar="CHECKS"),
+    text(
+        "patches",
+        "A directory of patches, named target[suffix][+patchtype].{yaml|json}.  [default: those recorded for the node]",
+        metavar="DIR",
+    ),
+    SHARED_FLAGS["skip-phases"],
+)
+LEASE = click.Option(["--lease"], metavar="HOLDER:TOKEN", default="", hidden=True)
