@@ -107,3 +107,56 @@ def test_certificate_that_another_program_renews_meanwhile_is_not_replaced(
     with pytest.raises(StalePlan, match=r"front-proxy-client\.key has changed since"):
         renew(certificates)
     assert key.read_text() == "theirs"
+
+
+CONTROL_PLANE = ("certs all", "kubeconfig all", "control-plane all", "etcd local")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root below which a control-plane node has all of its files."""
+    root = tmp_path / "root"
+    (root / "tmp").mkdir(parents=True)
+    (root / "kubeadm.yaml").write_text(CONFIG.format(folder="/etc/kubernetes"))
+    for phase in CONTROL_PLANE:
+        words = ["init", "phase", *phase.split(), "--config", "/kubeadm.yaml", "--rootfs", str(root)]
+        assert run(words) == 0
+    return root
+
+
+def planned(root: Path, capsys: pytest.CaptureFixture[str], name: str = "all") -> str:
+    capsys.readouterr()
+    assert run(["certs", "renew", name, "--restart", "--dry-run", "--rootfs", str(root)]) == 0
+    return capsys.readouterr().out
+
+
+def test_restart_is_planned_behind_the_files_with_the_cause_of_each_and_without_the_api_server(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = planned(root, capsys)
+    assert " on node-1\n" in text, "the kubelet's certificate names it"
+    removed = re.findall(r"remove /etc/kubernetes/manifests/([a-z-]+)\.yaml", text)
+    assert removed == ["kube-controller-manager", "kube-scheduler"]
+    for name in ("controller-manager", "scheduler"):
+        assert f"kube-{name} reads /etc/kubernetes/{name}.conf only when it starts" in text
+    assert "kube-apiserver reads /etc/kubernetes/pki/apiserver.crt again by itself" in text
+    assert text.index("certificate in scheduler.conf") < text.index("acquire") < text.index("remove /etc/kubernetes")
+
+
+def test_certificate_that_is_read_again_is_renewed_without_lease_or_restart(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = planned(root, capsys, "apiserver")
+    assert "plan: 1 step on node-1\n" in text
+    assert "again by itself" in text
+
+
+def test_restart_needs_what_the_lease_is_acquired_with(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "etc/kubernetes/admin.conf").unlink()
+    assert run(["certs", "renew", "scheduler.conf", "--restart", "--dry-run", "--rootfs", str(root)]) == 4
+    assert "there is no /etc/kubernetes/admin.conf" in capsys.readouterr().err
+
+
+def test_only_root_restarts(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("garboard.node.renewal.can_journal", lambda: False)
+    assert run(["certs", "renew", "all", "--restart", "--cert-dir", str(certificates)]) == 2

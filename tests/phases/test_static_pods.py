@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -305,3 +305,45 @@ def test_container_that_ends_again_closes_the_gate_and_the_way_back_has_the_same
     assert [type(gate) for gate in gates] == [ComponentsSettled, ApiServerReady]
     assert {step.unit for step in back.steps} == {UNIT}
     assert of.traps == []
+
+
+def restarting(of: StaticPodNode, component: str) -> Plan:
+    """Return the plan that restarts a pod whose manifest stays."""
+    found = [replace(pod, manifest=pod.former) for pod in pods()]
+    known = [replace(pod, restart_cause="it reads it once" if pod.component == component else "") for pod in found]
+    return with_preconditions(Plan(plan_swap(known, NODE, "")), lambda path: digest_of(of.machine.read(path) or b""))
+
+
+def test_pod_that_only_restarts_comes_back_in_a_new_container_with_the_reason_in_the_plan() -> None:
+    of = node()
+    former = {name: pod.container for name, pod in of.pods.items()}
+    plan = restarting(of, "kube-scheduler")
+    executor(of, begun(of, plan)[1]).execute(plan)
+    assert [name for name in ORDER if of.pods[name].container != former[name]] == ["kube-scheduler"]
+    assert {step.cause for step in plan.steps if step.restarts} == {"it reads it once"}
+
+
+@pytest.mark.parametrize("line", range(2, 2 + 2 * 5))
+def test_restart_killed_anywhere_is_resumed_or_made_again(line: int) -> None:
+    for then in (resume, undo):
+        of = node()
+        plan = restarting(of, "kube-scheduler")
+        run, journal = begun(of, plan, dies_after=line)
+        with suppress(Killed):
+            executor(of, journal).execute(plan)
+        killed = {name: pod.container for name, pod in of.pods.items()}
+        then(of, run)
+        assert of.notes() == dict.fromkeys(ORDER, "old")
+        others = [name for name in ORDER if name in killed and of.pods[name].container != killed[name]]
+        assert not {*others} - {"kube-scheduler"}
+
+
+def test_finished_restart_is_undone_by_another_one_for_what_the_undo_brings_back() -> None:
+    of = node()
+    plan = restarting(of, "kube-scheduler")
+    run, journal = begun(of, plan)
+    executor(of, journal).execute(plan)
+    container = of.pods["kube-scheduler"].container
+    undo(of, run)
+    assert of.pods["kube-scheduler"].container != container
+    assert of.notes() == dict.fromkeys(ORDER, "old")

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garboard.errors import GarboardError
-from garboard.pki.expiration import expiration_report, human_duration, report_document, report_text
+from garboard.pki.expiration import (
+    ExpiringSoon,
+    expiration_report,
+    expiring,
+    human_duration,
+    refuse_expiring,
+    report_document,
+    report_text,
+)
 from tests.support.pki.fixtures import NOW
 from tests.support.pki.nodes import full_node, observe
 
@@ -54,6 +62,37 @@ def test_external_etcd_leaves_its_certificates_out() -> None:
     report = expiration_report(observe(*full_node()), NOW, has_external_etcd=True)
     assert [each.name for each in report.authorities] == ["ca", "front-proxy-ca"]
     assert not [each.name for each in report.certificates if "etcd" in each.name]
+
+
+@pytest.mark.parametrize(
+    ("days", "found"),
+    [
+        pytest.param(354, 0, id="a day too early"),
+        pytest.param(355, 11, id="all leafs and kubeconfigs"),
+        pytest.param(3651, 14, id="authorities too"),
+    ],
+)
+def test_what_expires_within_a_time_is_told_the_first_one_first(days: int, found: int) -> None:
+    pki, conf = full_node()
+    report = expiration_report(observe(pki, conf), LATER)
+    names = [each.name for each in expiring(report, LATER, timedelta(days=days))]
+    assert len(names) == found
+    assert names[:11] == sorted(names[:11])
+    assert names[11:] == sorted(names[11:])
+
+
+def test_refusal_names_what_expires_and_what_is_missing_does_not_count() -> None:
+    pki, conf = full_node()
+    del pki.files["apiserver.crt"]
+    report = expiration_report(observe(pki, conf), LATER)
+    refuse_expiring(report, LATER, timedelta(days=30))
+    with pytest.raises(ExpiringSoon, match=r"admin\.conf on 2027-11-15 12:00 UTC") as caught:
+        refuse_expiring(report, LATER, timedelta(days=356))
+    assert "apiserver on" not in caught.value.message
+    assert "authority" not in str(caught.value.hint)
+    with pytest.raises(ExpiringSoon) as caught:
+        refuse_expiring(report, LATER, timedelta(days=4000))
+    assert "an authority is not renewed" in str(caught.value.hint)
 
 
 def test_ca_without_key_means_externally_managed() -> None:

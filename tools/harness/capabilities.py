@@ -39,6 +39,7 @@ _OWNERS = {
     "kube": "lifecycle",
     "kube/test_lease_holding.py": "engine",
     "lab": "lab",
+    "lab/test_certificates.py": "upgrade",
     "lab/test_concurrent_joins.py": "lifecycle",
     "lab/test_garboard_cluster.py": "lifecycle",
     "lab/test_init.py": "lifecycle",

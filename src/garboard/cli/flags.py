@@ -50,6 +50,14 @@ class GoDuration(click.ParamType[timedelta]):
             self.fail(f"{error.message}: {error.hint}", param, ctx)
 
 
+class DaysOrDuration(GoDuration):
+    """A length of time, also in days, which Go does not have: 30d, 720h."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        days = re.fullmatch(r"([0-9]{1,6})d", str(value))
+        return timedelta(days=int(days[1])) if days else super().convert(value, param, ctx)
+
+
 class GoStringSlice(click.ParamType[tuple[str, ...]]):
     """Items with commas between them."""
 

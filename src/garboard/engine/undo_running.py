@@ -9,7 +9,7 @@ happen between two files, and the gate at the end, is the same on the way back. 
 actions but those on files, look at files that are there or away; they are right whatever the unit came to.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -198,15 +198,20 @@ def units_way_back(
     files: FileView,
     restored: Callable[[str, FilePreImage | None], Iterable[Action]],
 ) -> Iterator[Step]:
-    """Yield the way back of every unit that has begun, the last first; a unit whose files are as before has none.
+    """Yield the way back of every unit that has begun, the last first.
+
+    A unit whose files are as before has none, unless all that it does is restarting what reads them.
 
     `restored` returns what restores a file that is away; one that was not there before is left away.
     """
     found = list(begun)
     for unit in reversed(dict.fromkeys(step.unit for step, _ in found if step.unit)):
         former = first_found(before for step, before in found if step.unit == unit)
-        if any(_has_changed(path, each, files) for path, each in former.items()):
-            yield from _way_back([step for step in steps if step.unit == unit], former, restored)
+        of_unit = [step for step in steps if step.unit == unit]
+        if any(_has_changed(path, each, files) for path, each in former.items()) or _only_restarts(
+            of_unit, former, files
+        ):
+            yield from _way_back(of_unit, former, restored)
 
 
 def _way_back(
@@ -226,6 +231,21 @@ def _way_back(
 
 def _again(step: Step, action: Action) -> Step:
     return replace(step, action=action, preconditions=())
+
+
+def _only_restarts(steps: Iterable[Step], former: Mapping[str, FilePreImage | None], files: FileView) -> bool:
+    """Whether the unit has begun to take files away, and all that it writes is what was there before."""
+    written = [step.action for step in steps if isinstance(step.action, WriteFile)]
+    is_begun = any(each.path in former for each in written)
+    return is_begun and all(_former_digest(each.path, former, files) == digest_of(each.content) for each in written)
+
+
+def _former_digest(path: str, former: Mapping[str, FilePreImage | None], files: FileView) -> str:
+    if path in former:
+        found = former[path]
+        return found.sha256 if found else ""
+    data = files.read(path)  # the unit did not come that far
+    return "" if data is None else digest_of(data)
 
 
 def _has_changed(path: str, former: FilePreImage | None, files: FileView) -> bool:

@@ -47,6 +47,7 @@ class ReplacedPod:
     component: str
     former: bytes
     manifest: bytes
+    restart_cause: str = ""  # why it is replaced even if its manifest stays the same
 
     @property
     def path(self) -> str:
@@ -55,6 +56,10 @@ class ReplacedPod:
     @property
     def is_changed(self) -> bool:
         return self.former != self.manifest
+
+    @property
+    def is_due(self) -> bool:
+        return self.is_changed or bool(self.restart_cause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +74,12 @@ class SwapSettings:
 
 
 def swapped(pods: Iterable[ReplacedPod]) -> tuple[ReplacedPod, ...]:
-    """Return the pods that have to be replaced: those that change, and the API server with its etcd."""
+    """Return the pods that have to be replaced: those that change or restart, and the API server with its etcd."""
     known = sorted(pods, key=lambda pod: ORDER.index(pod.component))
-    changed = {pod.component for pod in known if pod.is_changed}
-    if ETCD in changed:
-        changed.add(API_SERVER)
-    return tuple(pod for pod in known if pod.component in changed)
+    due = {pod.component for pod in known if pod.is_due}
+    if ETCD in due:
+        due.add(API_SERVER)
+    return tuple(pod for pod in known if pod.component in due)
 
 
 def plan_swap(
@@ -83,7 +88,7 @@ def plan_swap(
     cause: str,
     settings: SwapSettings | None = None,
 ) -> tuple[Step, ...]:
-    """Return the steps that replace static pods, as one unit; none if no manifest changes.
+    """Return the steps that replace static pods, as one unit; none if no manifest changes and no pod restarts.
 
     The unit does not begin if etcd has no quorum without the member of this node.
     """
@@ -188,7 +193,9 @@ def _taken_away(pod: ReplacedPod, cause: str, settings: SwapSettings) -> Step:
 
 
 def _cause(pod: ReplacedPod, cause: str) -> str:
-    return cause if pod.is_changed else "the API server and its etcd are replaced together"
+    if pod.is_changed:
+        return cause
+    return pod.restart_cause or "the API server and its etcd are replaced together"
 
 
 def _name(pod: ReplacedPod) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cryptography import x509
 
@@ -15,6 +15,13 @@ from garboard.pki.files import ObservedPairs, Unreadable
 from garboard.pki.spec import KUBECONFIGS, CertSpec, KubeconfigSpec, certificate, expected_certificates
 
 _API_VERSION = "output.kubeadm.k8s.io/v1alpha3"
+
+
+class ExpiringSoon(GarboardError):
+    """A certificate that expires within the time that was asked about."""
+
+    exit_code = 10
+    default_class = "expiring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,24 @@ def _of_authority(spec: CertSpec, observed: ObservedNode, now: datetime) -> Expi
     is_external = is_externally_managed(spec.name, observed, now)
     assert pair.certificate is not None, "an unreadable CA has been refused just above"
     return Expiration(spec.name, pair.certificate.not_valid_after_utc, "", is_external)
+
+
+def expiring(report: ExpirationReport, now: datetime, within: timedelta) -> tuple[Expiration, ...]:
+    """Return the certificates and authorities that have expired, or do so within a time; the first one first."""
+    every = (*report.certificates, *report.authorities)
+    found = [each for each in every if each.expires_at and each.expires_at <= now + within]
+    return tuple(sorted(found, key=lambda each: (each.expires_at or now, each.name)))
+
+
+def refuse_expiring(report: ExpirationReport, now: datetime, within: timedelta) -> None:
+    """Raise `ExpiringSoon` if anything expires within a time."""
+    found = expiring(report, now, within)
+    if found:
+        told = ", ".join(f"{each.name} on {each.expires_at:%Y-%m-%d %H:%M} UTC" for each in found)
+        renew = "garboard certs renew all --restart, on each control-plane node"
+        hint = f"{renew}; an authority is not renewed by that: plan its replacement"
+        is_leaf = not any(each in report.authorities for each in found)
+        raise ExpiringSoon(f"these certificates expire: {told}", hint=renew if is_leaf else hint)
 
 
 def is_externally_managed(ca: str, observed: ObservedNode, now: datetime) -> bool:

@@ -65,6 +65,21 @@ def test_expiration_in_three_forms(node: Path, capsys: pytest.CaptureFixture[str
     assert other.keys() == document.keys()
 
 
+@pytest.mark.parametrize(("within", "status"), [("", 0), ("30d", 0), ("720h", 0), ("366d", 10), ("8784h", 10)])
+def test_expiration_tells_scripts_only_when_asked(
+    node: Path, within: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--within", within] if within else []
+    assert run(["certs", "check-expiration", *folders(node), *asked, "-o", "json"]) == status
+    told = capsys.readouterr()
+    assert len(json.loads(told.out)["certificates"]) == 11, "the report is the same"
+    assert told.err.startswith("error[expiring]: these certificates expire: ") == (status == 10)
+
+
+def test_expiration_within_nonsense_is_a_mistake(node: Path) -> None:
+    assert run(["certs", "check-expiration", *folders(node), "--within", "soon"]) == 2
+
+
 def test_expiration_of_nothing_is_all_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["certs", "check-expiration", *folders(tmp_path)]) == 0
     assert capsys.readouterr().out.count("!MISSING!") == 14

@@ -33,7 +33,7 @@ from garboard.values import dataclass
 
 # A joining node gets no super-admin.conf, and its kubelet makes kubelet.conf itself.
 _JOINING_KUBECONFIGS = ("admin.conf", "controller-manager.conf", "scheduler.conf")
-_RENEW = "certs/renew"
+RENEWAL = "certs/renew"
 
 
 def observe_credentials(certificates: Folder, kubeconfigs: Folder, now: datetime) -> ObservedCredentials:
@@ -196,7 +196,7 @@ def plan_renewal(decisions: Iterable[RenewalDecision], settings: RenewalSettings
     for each in decisions:
         if isinstance(each, Renew):
             action = settings.request(each).action()
-            steps.append(Step(action, "its renewal was asked for", phase=_RENEW, node=settings.node_name))
+            steps.append(Step(action, "its renewal was asked for", phase=RENEWAL, node=settings.node_name))
         else:
-            notes.append(Note(each.message, phase=_RENEW))
+            notes.append(Note(each.message, phase=RENEWAL))
     return Plan(tuple(steps), tuple(notes))
