@@ -59,6 +59,7 @@ _OWNERS = {
     "manifests": "lifecycle",
     "node": "lifecycle",
     "node/interpreters/test_leases.py": "engine",
+    "node/test_change_observe.py": "change",
     "node/test_coordination.py": "engine",
     "node/test_coordinator.py": "engine",
     "node/test_coordinator_record.py": "engine",

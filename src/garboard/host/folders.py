@@ -9,7 +9,7 @@ from pathlib import Path
 
 from garboard.errors import BadDocument, GarboardError
 from garboard.host.beneath import open_child
-from garboard.host.root import opened, opened_folder
+from garboard.host.root import opened, opened_folder, stat_path
 from garboard.values import dataclass
 
 _ERRORS = (OSError, ValueError)
@@ -168,3 +168,15 @@ def _change_tree(path: str | Path, uid: int, gid: int) -> None:
         os.fchown(folder, uid, gid)
         for each in walk(folder):
             os.chown(each.name, uid, gid, dir_fd=each.parent, follow_symlinks=False)
+
+
+_KINDS = ((stat.S_ISDIR, "folder"), (stat.S_ISSOCK, "socket"), (stat.S_ISREG, "file"))
+
+
+def path_kind(path: str) -> str:
+    """Say what a path leads to: a file, folder or socket, `other`, or `absent` if that is nothing we can see."""
+    try:
+        mode = stat_path(path).st_mode
+    except (OSError, ValueError):
+        return "absent"
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), "other")

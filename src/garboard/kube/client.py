@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeVar
 
 from garboard.documents import Json
 from garboard.kube import requests
@@ -20,6 +20,12 @@ from garboard.retry import CLOCK, Clock
 TIMEOUT_S = 10.0
 # What kubeadm gives its calls by default (timeouts.kubernetesAPICall).
 PATIENCE_S = 60.0
+
+T = TypeVar("T")
+
+
+def _whole(content: dict[str, Json]) -> dict[str, Json]:
+    return content
 
 
 def _silent(_line: str, /) -> None:
@@ -104,19 +110,28 @@ class KubeClient:
         """Return the objects of a kind, of all namespaces if none is given, that both selectors select."""
         resource = self.resource(kind, api_version)
         first = requests.list_objects(resource, namespace, labels=labels, fields=fields, page_size=page_size)
+        return self._listed(first, _whole)
+
+    def list_parts(
+        self, kind: str, keep: Callable[[dict[str, Json]], T], namespace: str = "", *, page_size: int = PAGE_SIZE
+    ) -> tuple[T, ...]:
+        """Return what `keep` takes of each object of a kind: a large list is never in memory as a whole."""
+        return self._listed(requests.list_objects(self.resource(kind), namespace, page_size=page_size), keep)
+
+    def _listed(self, first: ApiRequest, keep: Callable[[dict[str, Json]], T]) -> tuple[T, ...]:
         try:
-            return self._pages(first)
+            return self._pages(first, keep)
         except RequestRefused as error:
             if error.http_status != http.client.GONE:
                 raise
-            return requests.listed(self.send(requests.in_one_page(first)))
+            return tuple(map(keep, requests.listed(self.send(requests.in_one_page(first)))))
 
-    def _pages(self, first: ApiRequest) -> tuple[dict[str, Json], ...]:
-        found: list[dict[str, Json]] = []
+    def _pages(self, first: ApiRequest, keep: Callable[[dict[str, Json]], T]) -> tuple[T, ...]:
+        found: list[T] = []
         page: ApiRequest | None = first
         while page is not None:
             answer = self.send(page)
-            found += requests.listed(answer)
+            found += map(keep, requests.listed(answer))
             page = requests.next_page(page, answer)
         return tuple(found)
 

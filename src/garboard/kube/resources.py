@@ -62,6 +62,7 @@ _BUILT_IN = (
     Resource("CertificateSigningRequest", "certificates.k8s.io/v1", "certificatesigningrequests", is_namespaced=False),
     Resource("Deployment", "apps/v1", "deployments"),
     Resource("DaemonSet", "apps/v1", "daemonsets"),
+    Resource("ServiceCIDR", "networking.k8s.io/v1", "servicecidrs", is_namespaced=False),
     Resource("Role", _RBAC, "roles"),
     Resource("RoleBinding", _RBAC, "rolebindings"),
     Resource("ClusterRole", _RBAC, "clusterroles", is_namespaced=False),

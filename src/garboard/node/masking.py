@@ -121,8 +121,8 @@ def _masked_member(key: str, value: Json) -> Json:
         return [_without_value(each) for each in value]
     if key == "annotations" and isinstance(value, dict):
         return {name: each if name.startswith(_OWN_ANNOTATIONS) else HIDDEN for name, each in value.items()}
-    if isinstance(value, str) and _SECRET_KEY.fullmatch(key):
-        return HIDDEN
+    if isinstance(value, str | list) and _SECRET_KEY.fullmatch(key):
+        return HIDDEN if isinstance(value, str) else [HIDDEN for _ in value]
     return masked_document(value)
 
 
