@@ -32,6 +32,7 @@ _OWNERS = {
     "config": "lifecycle",
     "cri": "lifecycle",
     "documents": "patches",
+    "drift": "lifecycle",
     "engine": "engine",
     "etcd": "lifecycle",
     "host/test_locks.py": "engine",

@@ -1,0 +1,41 @@
+"""Rendered, on disk and running: a component compared field by field, and what each difference is; pure.
+
+What is compared comes from the caller, who has rendered and looked. What a difference means for an upgrade or a change
+is left to `phases` and `change`; a difference that shall stay becomes a patch here.
+"""
+
+from garboard.drift.capture import CapturedFile, can_keep, capture, marker_file, needs_marker, with_fields
+from garboard.drift.compare import compare, compare_all
+from garboard.drift.difference import Difference, DriftKind, Seen
+from garboard.drift.leaves import KUBELET_ARGS, leaves_of, show_leaf
+from garboard.drift.observed import flags_document, kubelet_command, own_part, with_command
+from garboard.drift.report import differences_as_json, differences_as_text
+from garboard.drift.subject import DeclaredDocument, DriftSubject, FoundDocument, patched_from, rendered_from
+
+__all__ = [
+    "KUBELET_ARGS",
+    "CapturedFile",
+    "DeclaredDocument",
+    "Difference",
+    "DriftKind",
+    "DriftSubject",
+    "FoundDocument",
+    "Seen",
+    "can_keep",
+    "capture",
+    "compare",
+    "compare_all",
+    "differences_as_json",
+    "differences_as_text",
+    "flags_document",
+    "kubelet_command",
+    "leaves_of",
+    "marker_file",
+    "needs_marker",
+    "own_part",
+    "patched_from",
+    "rendered_from",
+    "show_leaf",
+    "with_command",
+    "with_fields",
+]
