@@ -110,6 +110,9 @@ class CountingWaiter:
     def wait(self, gate: Gate) -> None:
         self.waits += 1
 
+    def is_open(self, gate: Gate) -> bool:
+        raise AssertionError(gate)
+
 
 def resumed(finished: int, waiter: CountingWaiter, files: MemoryFiles) -> None:
     """Resume a run of a gate and two files after so many of its steps."""

@@ -37,13 +37,13 @@ from garboard.engine import (
 )
 from garboard.engine.codec import FORMAT_1
 from garboard.engine.execute import has_lapsed
-from garboard.engine.traits import content_with
+from garboard.engine.file_content import content_with
 from garboard.errors import NotReady
 from garboard.host.runs import RunFolder
 from garboard.node.interpreters import interpreters_over
 from garboard.node.runs import plan_codec
 from tests.support.engine.actions import Diary, FakeServices, MemoryFiles
-from tests.support.engine.golden_journals import CLUSTER_PLAN, LATER, LATEST, TUNNEL, schema_of
+from tests.support.engine.golden_journals import CLUSTER_PLAN, LATER, LATEST, TUNNEL, UPGRADE, schema_of
 from tests.support.engine.runs import MemoryRun
 from tests.support.node.edges import EveryEdge
 
@@ -163,6 +163,11 @@ def test_what_format_2_got_last_is_read_value_for_value() -> None:
     folder, record = run_named("0008-init", "format-2")
     assert record.plan(folder, CODEC) == LATEST
     assert CODEC.decode(json.loads(CLUSTER_PLAN_FILE.read_text())) == CLUSTER_PLAN
+
+
+def test_file_that_may_have_no_way_back_is_read_value_for_value() -> None:
+    folder, record = run_named("00011-upgrade", "format-2")
+    assert record.plan(folder, CODEC) == UPGRADE
 
 
 def test_run_through_a_tunnel_is_read_value_for_value() -> None:

@@ -26,6 +26,7 @@ ANYWHERE = (
 )  # fmt: skip
 # Who else has to know a kind, and why.
 BESIDES = {
+    "WriteFile": {"engine/file_content.py"},  # what it is written with
     "RemoveFile": {"engine/execute.py"},  # what a killed write left
     "Issue": {"node/wiring.py"},  # keys are made ahead
     "AwaitGate": {"node/wiring.py"},  # a kubeconfig that the kubelet makes meanwhile

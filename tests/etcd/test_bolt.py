@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from garboard.etcd import DatabaseUnreadable, EtcdMembers, stored_members
+from garboard.etcd import DatabaseUnreadable, EtcdMembers, stored_cluster_version, stored_members
 from garboard.etcd.bolt import read_bucket
 from tests.support.etcd.bolt_files import PAGE_SIZE, bolt_file, branch, bucket, inline, leaf, meta_page, reading
 from tests.support.etcd.cluster import EtcdCluster
@@ -158,6 +158,21 @@ def test_file_that_grows_while_it_is_read_stays_readable(alone: EtcdCluster) -> 
         members.add("b", learner.peer_url)
         assert any(member.name == "a" for member in alone.members["a"].stored())
         members.remove(learner.peer_url)
+
+
+def test_cluster_version_is_that_of_the_file() -> None:
+    data = bolt_file(leaf(2, {b"cluster": inline({b"clusterVersion": b"3.7.0"})}, is_bucket=True))
+    assert stored_cluster_version(reading(data)) == "3.7.0"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", bolt_file(leaf(2, {b"lease": inline({})}, is_bucket=True)),
+     bolt_file(leaf(2, {b"cluster": inline({b"other": b"1"})}, is_bucket=True))],
+    ids=["no byte", "no bucket", "no version"],
+)  # fmt: skip
+def test_file_that_says_no_cluster_version_has_none(data: bytes) -> None:
+    assert stored_cluster_version(reading(data)) == ""
 
 
 def test_file_without_a_byte_names_nobody() -> None:

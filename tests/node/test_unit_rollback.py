@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from garboard.engine import Interpreters, Observers, Outcomes, Plan, StepContext, step_title, with_preconditions
+from garboard.engine import Interpreters, Observers, Outcomes, Plan, Step, StepContext, step_title, with_preconditions
 from garboard.engine.action import Action
 from garboard.engine.pre_image import digest_of
 from garboard.errors import GarboardError
@@ -55,6 +55,7 @@ class SwapRun:
     interpreters: Interpreters
     monkeypatch: pytest.MonkeyPatch
     reporter: MemoryReporter
+    steps: tuple[Step, ...] = STEPS
 
     def carry_out(self) -> None:
         machine = self.node.machine
@@ -70,7 +71,7 @@ class SwapRun:
         self.monkeypatch.setattr("garboard.node.transaction.wired_for", wired)
         transactions = Transactions(Runs(NodeMachine(None)), self.reporter)
         with transactions.locked("swap"):
-            transactions.carry_out(with_preconditions(Plan(STEPS), digest), RunSettings(), OPTIONS)
+            transactions.carry_out(with_preconditions(Plan(self.steps), digest), RunSettings(), OPTIONS)
 
 
 def swap_failing(at: int, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> SwapRun:
@@ -98,6 +99,52 @@ def test_unit_goes_back_after_each_of_its_steps_failed(at: int, is_done: bool, m
         assert [line.partition(" to ")[2].partition(" (")[0] for line in waits[-3:]] == [
             "run steadily", "catch up", "be ready"
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "etcd"),
+    [
+        pytest.param("3.6.0", "old", id="not all members are new yet"),
+        pytest.param("3.7.0", "new", id="all members are new"),
+        pytest.param("4.0.0", "new", id="a major"),
+        pytest.param("", "old", id="there is none yet"),
+    ],
+)
+def test_etcd_goes_back_only_while_its_cluster_version_is_the_old_one(
+    version: str, etcd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = plan_swap(PODS, NODE, "it changed", replace(SETTINGS, former_etcd="3.6"))
+    run = swap_failing(len(steps) - 1, monkeypatch, is_done=False)
+    run.steps = steps
+    run.node.cluster_version = version
+    with pytest.raises(GarboardError, match="it failed"):
+        run.carry_out()
+    assert run.node.notes() == {**dict.fromkeys(ORDER, "old"), "etcd": etcd}
+    assert run.node.traps == []
+    assert Runs(NodeMachine(None)).open() == ()
+    told = [line for line in run.reporter.lines if "stays as the run wrote it" in line]
+    assert len(told) == (etcd == "new")
+    undo = next(each for each in Runs(NodeMachine(None)).all() if each.header.undoes)
+    assert (b"it stays" in undo.folder.lines()) == (etcd == "new"), "the journal says so"
+
+
+def test_way_back_of_etcd_that_nobody_can_judge_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = plan_swap(PODS, NODE, "it changed", replace(SETTINGS, former_etcd="3.6"))
+    run = swap_failing(len(steps) - 1, monkeypatch, is_done=False)
+    run.steps = steps
+    answers: list[str] = []
+
+    def silent() -> str:
+        if not answers:
+            raise GarboardError("no member of etcd tells its cluster version")
+        return answers.pop()
+
+    monkeypatch.setattr(run.node, "etcd_cluster_version", silent)
+    with pytest.raises(GarboardError, match="no member of etcd tells its cluster version"):
+        run.carry_out()
+    answers.append("3.7.0")
+    Transactions(Runs(NodeMachine(None)), run.reporter).undo(RunOptions(command="undo"))
+    assert run.node.notes() == {**dict.fromkeys(ORDER, "old"), "etcd": "new"}
 
 
 def test_way_back_that_does_not_become_well_stays_open_and_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

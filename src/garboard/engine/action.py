@@ -28,9 +28,20 @@ class MakeFolder:
     mode: int
 
 
+@dataclass(frozen=True, slots=True)
+class NewerContent:
+    """What a file holds where there is no way back any more: the gate is open then, and it is looked at once."""
+
+    gate: Gate
+    content: bytes = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteFile:
-    """Write a whole file. `mode` is for a new file, `folder_mode` for a new folder; existing ones keep their modes."""
+    """Write a whole file. `mode` is for a new file, `folder_mode` for a new folder; existing ones keep their modes.
+
+    On the way back of a unit, `unless` has what is written instead if by then the former content would not do.
+    """
 
     path: str
     content: bytes = field(repr=False)
@@ -38,6 +49,7 @@ class WriteFile:
     folder_mode: int = 0o755
     is_secret: bool = False
     outcomes: tuple[OutcomePlaceholder, ...] = ()
+    unless: NewerContent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, TypeAlias
 
 from garboard.documents import Json
-from garboard.engine.action import IssuedFile, SharedKey
+from garboard.engine.action import IssuedFile, NewerContent, SharedKey
 from garboard.engine.cluster_plan import ClusterPart, ClusterPlan, NodePart
 from garboard.engine.placeholder import ExpiryPlaceholder, FilePlaceholder, OutcomePlaceholder
 from garboard.engine.plan import Note, Observation, Plan, Precondition, QuorumChange, Step
@@ -62,6 +62,7 @@ _TYPES: tuple[Tagged, ...] = (
     Tagged("file-content", FilePlaceholder, "Filling"),
     Tagged("expiration", ExpiryPlaceholder, "Ending"),
     Tagged("shared-key", SharedKey),
+    Tagged("newer-content", NewerContent),
     Tagged("file-before", FilePreImage, "FileBefore"),
     Tagged("owner-before", OwnerPreImage, "OwnerBefore"),
     Tagged("folder-before", FolderPreImage, "FolderBefore"),

@@ -4,6 +4,7 @@ import hashlib
 import json
 
 from garboard.engine.action import Action
+from garboard.engine.gate import Gate
 from garboard.values import dataclass
 
 
@@ -39,7 +40,8 @@ class Step:
     If a precondition does not hold when the step is about to begin, the plan is stale, and the step is not begun.
     Successive steps of the same `unit` end together: a run is not stopped between them. `restarts` are the containers
     that the step ends and that start again, by it or by a later step; `quorum_after` is what is expected of etcd when
-    the step has ended, where that changes.
+    the step has ended, where that changes. `lasts_once` is a gate that opens when there is no way back for the file
+    that the step writes: on the way back of its unit, that file is then left as the step wrote it.
     """
 
     action: Action
@@ -50,6 +52,7 @@ class Step:
     unit: str = ""
     restarts: tuple[str, ...] = ()
     quorum_after: QuorumChange | None = None
+    lasts_once: Gate | None = None
 
 
 @dataclass(frozen=True, slots=True)

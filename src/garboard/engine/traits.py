@@ -6,8 +6,7 @@ engine asks of which kind an action is, except undo, which knows what has to be 
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from garboard.documents import Json, write_yaml
@@ -47,45 +46,9 @@ from garboard.engine.action import (
     Unmount,
     WriteFile,
 )
+from garboard.engine.file_content import content_lines, file_content, is_file_there, is_written, write_title
 from garboard.engine.plan import Step
 from garboard.engine.trait import Document, ProbeInputs, Traits, given, mode_text
-
-
-def content_with(action: WriteFile, outcomes: Mapping[str, str]) -> bytes:
-    """Return the content of a file with the outcomes of earlier steps in place of their placeholders."""
-    content = action.content
-    for each in action.outcomes:
-        content = content.replace(each.placeholder.encode(), outcomes[each.name].encode())
-    return content
-
-
-def _is_written(action: WriteFile, path: str, data: bytes, _facts: Sequence[Mapping[str, str]]) -> bool:
-    if path != action.path:
-        return False
-    # An outcome may be another one by now: that of a member of etcd that was added again.
-    placeholders = (re.escape(each.placeholder.encode()) for each in action.outcomes)
-    parts = re.split(b"|".join(placeholders), action.content) if action.outcomes else [action.content]
-    return re.fullmatch(b".*".join(map(re.escape, parts)), data, re.DOTALL) is not None
-
-
-def _content(data: bytes, *, is_secret: bool) -> Document:
-    if not is_secret:
-        try:
-            return {"content": data.decode()}
-        except UnicodeDecodeError:
-            pass  # no text: a digest stands for it as well
-    return {"sha256": hashlib.sha256(data).hexdigest()}
-
-
-def _content_lines(content: Document) -> list[str]:
-    if "sha256" in content:
-        return [f"(secret, sha256 {content['sha256']})"]
-    text = content["content"]
-    return (text if isinstance(text, str) else write_yaml(text)).splitlines()
-
-
-def _file_content(action: WriteFile) -> Document:
-    return _content(action.content, is_secret=action.is_secret)
 
 
 def _owner_title(action: ChangeOwner) -> str:
@@ -191,16 +154,14 @@ TRAITS: Mapping[type, Traits[Any]] = {
         tag="write-file",
         fits_units=True,
         ability=_FILES,
-        title=lambda action: f"write {action.path} ({mode_text(action.mode)})",
-        document=lambda action: {"path": action.path, "mode": mode_text(action.mode), **_file_content(action)},
-        details=lambda action: _content_lines(_file_content(action)),
+        title=write_title,
+        document=lambda action: {"path": action.path, "mode": mode_text(action.mode), **file_content(action)},
+        details=lambda action: content_lines(file_content(action)),
         writes=lambda action: (action.path,),
         needs=lambda action: tuple(each.name for each in action.outcomes),
         pre_image=lambda action, observers, keep: before.files([action.path], observers, keep),
-        is_done=lambda action, inputs: (
-            inputs.observers.files.read(action.path) == content_with(action, inputs.outcomes)
-        ),
-        wrote=_is_written,
+        is_done=is_file_there,
+        wrote=is_written,
     ),
     RemoveFile: Traits[RemoveFile](
         tag="remove-file",
@@ -265,7 +226,7 @@ TRAITS: Mapping[type, Traits[Any]] = {
             **given(resourceVersion=action.resource_version),
             **_object_content(action),
         },
-        details=lambda action: _content_lines(_object_content(action)),
+        details=lambda action: content_lines(_object_content(action)),
         is_repeatable=True,
         pre_image=before.api_object,
     ),

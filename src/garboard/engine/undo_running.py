@@ -6,7 +6,8 @@ making, whatever the run did to the service itself.
 
 A unit goes back by its own steps, in their own order, with the files of before in place of the new ones. So what has to
 happen between two files, and the gate at the end, is the same on the way back. The gates of a unit, and all of its
-actions but those on files, look at files that are there or away; they are right whatever the unit came to.
+actions but those on files, look at files that are there or away; they are right whatever the unit came to. A file
+that may have no way back (`lasts_once`) is judged when its turn comes: what is asked then may change until that moment.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from garboard.engine.action import (
     ControlService,
     ControlTimer,
     ControlUnitFile,
+    NewerContent,
     RemoveFile,
     RemoveSandboxes,
     Unmount,
@@ -224,13 +226,21 @@ def _way_back(
         if isinstance(action, RemoveFile | WriteFile) and action.path not in former:
             continue  # the unit did not come that far
         if isinstance(action, WriteFile):
-            yield from (_again(step, each) for each in restored(action.path, former[action.path]))
+            put_back = restored(action.path, former[action.path])
+            yield from (_again(step, _unless_lasting(step, action, each)) for each in put_back)
         else:
             yield _again(step, action)
 
 
+def _unless_lasting(step: Step, written: WriteFile, restoring: Action) -> Action:
+    """Return what restores a file, or leaves what the step wrote there if that has no way back by then."""
+    if step.lasts_once is None or not isinstance(restoring, WriteFile):
+        return restoring
+    return replace(restoring, unless=NewerContent(step.lasts_once, written.content))
+
+
 def _again(step: Step, action: Action) -> Step:
-    return replace(step, action=action, preconditions=())
+    return replace(step, action=action, preconditions=(), lasts_once=None)
 
 
 def _only_restarts(steps: Iterable[Step], former: Mapping[str, FilePreImage | None], files: FileView) -> bool:

@@ -4,7 +4,7 @@ The members can also be read from the database of one of them, for when nobody a
 When a member joins or leaves, and which endpoints etcd has, is decided by the callers.
 """
 
-from garboard.etcd.bolt import DATABASE, stored_members
+from garboard.etcd.bolt import DATABASE, stored_cluster_version, stored_members
 from garboard.etcd.client import EtcdAccess, EtcdClient
 from garboard.etcd.errors import DatabaseUnreadable, EtcdRefused, EtcdUnreachable, MembershipRefused
 from garboard.etcd.health import CaughtUp, Health, await_quorum, check_health
@@ -31,5 +31,6 @@ __all__ = [
     "check_health",
     "initial_cluster",
     "save_snapshot",
+    "stored_cluster_version",
     "stored_members",
 ]

@@ -1,6 +1,6 @@
-"""A reader of bbolt files, the format of etcd's database: one bucket, found page by page, and the members in it.
+"""A reader of bbolt files, the format of etcd's database: one bucket, found page by page, the members, the version.
 
-The members are read from the database of one of them where no member can be asked.
+They are read from the database of a member where that cannot be asked.
 
 Nothing in the file is trusted: it may be damaged, cut off, or written by an etcd that runs. Whatever does not fit is an
 error, and a read that a commit came in between is made again.
@@ -19,6 +19,7 @@ from garboard.etcd.values import Member
 # Below the folder of the data.
 DATABASE = "member/snap/db"
 _MEMBERS = b"members"
+_CLUSTER, _CLUSTER_VERSION = b"cluster", b"clusterVersion"
 _MAX_MEMBER_BYTES = 64 * 1024
 
 # Reads `count` bytes at an offset, or fewer where the file ends.
@@ -189,6 +190,13 @@ def stored_members(read_at: ReadAt) -> tuple[Member, ...]:
         return ()
     bucket = read_bucket(read_at, _MEMBERS) or {}
     return tuple(_member(key, value) for key, value in bucket.items())
+
+
+def stored_cluster_version(read_at: ReadAt) -> str:
+    """Return the version that all members have to have at least, as of the last commit; empty if there is none yet."""
+    if not read_at(0, 1):
+        return ""
+    return (read_bucket(read_at, _CLUSTER) or {}).get(_CLUSTER_VERSION, b"").decode("ascii", "replace")
 
 
 def _member(key: bytes, value: bytes) -> Member:

@@ -38,3 +38,9 @@ class KubernetesVersion:
 
     def __str__(self) -> str:
         return f"v{self.major}.{self.minor}.{self.patch}"
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version or of an image's tag, such as 3.6.8-0, for comparison; none in another form."""
+    parts = version.lstrip("v").replace("-", ".").split(".")
+    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()

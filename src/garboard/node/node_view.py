@@ -41,6 +41,8 @@ class EtcdMajority(Protocol):
 
     def caught_up_probe(self, peer_url: str) -> Probe: ...
 
+    def cluster_version(self) -> str: ...
+
 
 class LiveNodeView:
     """This machine, and the cluster behind it, for `phases.gates`; `membership` is there where a run may ask etcd."""
@@ -64,6 +66,9 @@ class LiveNodeView:
 
     def member_probe(self, peer_url: str) -> Probe:
         return self._etcd().caught_up_probe(peer_url)
+
+    def etcd_cluster_version(self) -> str:
+        return self._etcd().cluster_version()
 
     def _etcd(self) -> EtcdMajority:
         membership = self._membership()

@@ -237,7 +237,8 @@ def _settings(context: UpgradeContext, kubeconfig: str, server: str, lease: Leas
 
 
 def _policy(_config: UpgradeInput, _request: WorkflowRequest, _node: LocalNode) -> RunPolicy:
-    return RunPolicy(cluster="elsewhere", undoes_on_failure=True)
+    # Objects go back last, once the way back of the static pods has brought this node's API server back.
+    return RunPolicy(undoes_on_failure=True)
 
 
 def _confirm(config: UpgradeInput, plan: Plan, selected: Sequence[Placed[UpgradeContext]], node: LocalNode) -> None:

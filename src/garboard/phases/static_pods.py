@@ -19,6 +19,7 @@ from garboard.model.paths import manifest_path
 from garboard.phases.gates import (
     API_SERVER,
     ApiServerReady,
+    ClusterVersionRaised,
     ComponentsSettled,
     EtcdSparesMember,
     ListenerClosed,
@@ -71,6 +72,7 @@ class SwapSettings:
     voters: int = 0  # the voting members of etcd, if that is known
     has_kubelet: bool = False  # the kubelet is changed as well, so that the Node has to be Ready in the end
     settled_within_s: float = 240.0
+    former_etcd: str = ""  # the minor of etcd, if it changes: a member goes back only while all of etcd has it
 
 
 def swapped(pods: Iterable[ReplacedPod]) -> tuple[ReplacedPod, ...]:
@@ -140,7 +142,12 @@ def _swap(pods: Sequence[ReplacedPod], node_name: str, cause: str, settings: Swa
         "a pod of the same name starts at once only after the former one has gone",
     )
     for pod in reversed(pods):
-        yield Step(WriteFile(path=pod.path, content=pod.manifest, mode=_MANIFEST_MODE), _cause(pod, cause))
+        raised = ClusterVersionRaised(above=settings.former_etcd)
+        yield Step(
+            WriteFile(path=pod.path, content=pod.manifest, mode=_MANIFEST_MODE),
+            _cause(pod, cause),
+            lasts_once=raised if pod.component == ETCD and pod.is_changed and settings.former_etcd else None,
+        )
     yield Step(
         AwaitGate(gate=ComponentsSettled(components=components, timeout_s=settings.settled_within_s)),
         "what starts may end again",

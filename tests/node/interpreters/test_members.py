@@ -1,5 +1,6 @@
 """Where etcd is, as Pods say; and joins that change its members one after the other."""
 
+import json
 from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from garboard.engine import MEMBER_ID, AcquireLease, AddMember, Outcomes
 from garboard.errors import ClusterUnreachable, GarboardError, NotReady, StalePlan
 from garboard.etcd import EtcdUnreachable
 from garboard.host.node_machine import NodeMachine
+from garboard.host.web import WebAnswer
 from garboard.kube import KubeClient, read_access
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
@@ -19,6 +21,7 @@ from garboard.node.interpreters.leases import NodeLeases
 from garboard.node.interpreters.members import EtcdMembership, EtcdPaths, endpoints_of_pods, find_endpoints
 from garboard.pki.kubeconfig import Kubeconfig
 from garboard.retry import Clock
+from tests.support.etcd.bolt_files import bolt_file, inline, leaf, reading
 from tests.support.etcd.cluster import EtcdCluster, etcd_cluster
 from tests.support.kube.api_server import FakeApi
 from tools.harness.certificates import Certificates
@@ -199,3 +202,48 @@ def test_last_member_that_votes_is_looked_at_again_when_a_reset_goes_on(
     else:
         membership.refuse_other_voters(("https://192.0.2.10:2379",))
     assert asked == [("https://192.0.2.10:2379",)]
+
+
+def versioned(monkeypatch: pytest.MonkeyPatch, stored: str, told: dict[str, str], members: int) -> EtcdMembership:
+    """Return a member of etcd that has stopped, with this version in its data, and what others answer."""
+    names = {
+        f"{number:x}".encode(): json.dumps({"id": number, "clientURLs": [f"https://m{number}:2379"]}).encode()
+        for number in range(1, members + 1)
+    }
+    buckets = {b"cluster": inline({b"clusterVersion": stored.encode()}), b"members": inline(names)}
+    read_at = reading(bolt_file(leaf(2, buckets, is_bucket=True)))
+
+    def answer(url: str, **_credentials: bytes) -> WebAnswer:
+        if url not in told:
+            raise GarboardError(f"{url}: connection refused")
+        return WebAnswer(200, json.dumps({"etcdserver": "3.7.0", "etcdcluster": told[url]}))
+
+    monkeypatch.setattr("garboard.node.interpreters.members.probe_as", answer)
+    machine: Any = SimpleNamespace(read=lambda _path: b"PEM", read_part=lambda _path, at, count: read_at(at, count))
+    nobody: Any = None
+    return EtcdMembership(machine, EtcdPaths(), nobody, print, tuple, nobody)
+
+
+@pytest.mark.parametrize(
+    ("stored", "told", "members", "version"),
+    [
+        pytest.param("3.6.0", {}, 1, "3.6.0", id="a single member"),
+        pytest.param("3.7.0", {}, 1, "3.7.0", id="a single member that is raised"),
+        pytest.param("3.6.0", {"https://m2:2379/version": "3.6.0"}, 3, "3.6.0", id="one other answers"),
+        pytest.param("3.6.0", {"https://m2:2379/version": "3.7.0"}, 3, "3.7.0", id="others have heard more"),
+        pytest.param(
+            "3.6.0", {"https://m2:2379/version": "3.6.0", "https://m3:2379/version": "3.7.0"}, 3, "3.7.0",
+            id="one other has heard more",
+        ),
+        pytest.param("3.10.0", {"https://m2:2379/version": "3.9.0"}, 3, "3.10.0", id="numbers are no texts"),
+    ],
+)  # fmt: skip
+def test_cluster_version_is_the_highest_that_anybody_knows(
+    stored: str, told: dict[str, str], members: int, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert versioned(monkeypatch, stored, told, members).cluster_version() == version
+
+
+def test_cluster_version_that_no_other_member_tells_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EtcdUnreachable, match="no member of etcd tells its cluster version, of https://m1:2379"):
+        versioned(monkeypatch, "3.7.0", {}, 3).cluster_version()

@@ -82,6 +82,9 @@ class FakeLive:
     def wait(self, _gate: object) -> None:
         self.done.append("wait")
 
+    def is_open(self, gate: object) -> bool:
+        raise AssertionError(gate)
+
 
 def plan(cluster: MemoryCluster, machine: MemoryMachine, text: str, patches: NodePatches | None = None) -> Plan:
     return plan_workflow(select(JOIN), context_of(cluster, machine, text, patches))

@@ -36,6 +36,7 @@ from garboard.engine import (
     Journal,
     MakeFolder,
     MoveLeader,
+    NewerContent,
     NodePart,
     Note,
     Observation,
@@ -73,6 +74,7 @@ from garboard.node.wiring import RunSettings
 from garboard.phases import plan_workflow, select
 from garboard.phases.gates import (
     ApiServerReady,
+    ClusterVersionRaised,
     ComponentHealthy,
     ComponentsSettled,
     EtcdHealthy,
@@ -288,6 +290,16 @@ TUNNEL = Plan(
 )
 # … and with gates that came after that.
 GUARDED = Plan((_step("gates", AwaitGate(gate=EtcdSparesMember(peer_url=_PEER, timeout_s=1.0))),))
+# … and with a file that may have no way back.
+_RAISED = ClusterVersionRaised(above="3.6")
+UPGRADE = Plan(
+    (
+        Step(
+            WriteFile(path="/etc/former", content=b"new", mode=0o600, unless=NewerContent(_RAISED, b"newer")),
+            "it is in the vector", "control-plane", "node-1", unit="static-pods", lasts_once=_RAISED,
+        ),
+    )
+)  # fmt: skip
 _DELETED = DeleteObject(api_version="v1", kind="ConfigMap", name="a", namespace="b")
 CLUSTER_PLAN = ClusterPlan(
     (
@@ -420,6 +432,11 @@ def write_guarded(folder: Path) -> None:
     advance(Writer(folder).begin(10, "init phase guarded", GUARDED), GUARDED, len(GUARDED.steps))
 
 
+def write_upgrade(folder: Path) -> None:
+    """Write one more run, with a file that stays where there is no way back for it."""
+    advance(Writer(folder).begin(11, "upgrade", UPGRADE), UPGRADE, 0)
+
+
 def confirmations(folder: Path) -> None:
     """Write one run for each way in which a run that waits to be confirmed can go: `format-2-confirmation`."""
     writer = Writer(folder)
@@ -436,6 +453,7 @@ _WRITERS = {
     "later": write_later,
     "tunnel": write_tunnel,
     "guarded": write_guarded,
+    "upgrade": write_upgrade,
     "confirmation": confirmations,
 }
 if __name__ == "__main__":

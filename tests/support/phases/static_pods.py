@@ -157,6 +157,11 @@ class StaticPodNode(MemoryNodeView):
     def member_probe(self, peer_url: str) -> Probe:
         return lambda: self.lag or None
 
+    def etcd_cluster_version(self) -> str:
+        if self._has_etcd():
+            self.traps.append("the cluster version was looked at while the member could still raise it")
+        return self.cluster_version
+
     def _answer_of(self, component: str, url: str, status: int = 200) -> Answer:
         pod = self.pods.get(component)
         if pod is None or not pod.is_running:

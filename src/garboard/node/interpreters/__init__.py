@@ -59,7 +59,7 @@ def interpreters_over(
 ) -> Interpreters:
     """Return the interpreters for the edges that are given; actions that need another edge cannot be carried out."""
     found = [
-        FileInterpreter(files),
+        FileInterpreter(files, waiter.is_open if waiter else None),
         IssueInterpreter(issuer, files) if issuer else None,
         ServiceInterpreter(services, files) if services else None,
         TimerInterpreter(timers) if timers else None,

@@ -7,6 +7,7 @@ from typing import Protocol
 from garboard.engine import (
     ChangeOwner,
     EmptyFolder,
+    Gate,
     Interpreters,
     MakeFolder,
     RemoveFile,
@@ -15,7 +16,7 @@ from garboard.engine import (
     Unmount,
     WriteFile,
 )
-from garboard.engine.traits import content_with
+from garboard.engine.file_content import content_with
 from garboard.values import dataclass
 
 
@@ -72,9 +73,10 @@ class FileWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileInterpreter:
-    """Changes files through `files`."""
+    """Changes files through `files`; `is_open` looks once whether a gate is open."""
 
     files: FileWriter
+    is_open: Callable[[Gate], bool] | None = None
 
     def add_to(self, interpreters: Interpreters) -> None:
         interpreters.add(MakeFolder, self.make_folder).add(WriteFile, self.write)
@@ -86,7 +88,7 @@ class FileInterpreter:
         self.files.make_folder(action.path, mode=action.mode)
 
     def write(self, action: WriteFile, run: StepContext) -> None:
-        content = content_with(action, run.outcomes)
+        content = self._lasting(action, run) or content_with(action, run.outcomes)
         self.files.write(
             action.path,
             content,
@@ -94,6 +96,17 @@ class FileInterpreter:
             folder_mode=action.folder_mode,
             expected=run.expected.get(action.path),
         )
+
+    def _lasting(self, action: WriteFile, run: StepContext) -> bytes | None:
+        """Return what has no way back any more; the journal keeps that it was so."""
+        if action.unless is None:
+            return None
+        assert self.is_open is not None, "who undoes units can look at gates"
+        if not self.is_open(action.unless.gate):
+            return None
+        run.note({action.path: f"it stays: there is {action.unless.gate.name}"})
+        run.report(f"{action.path} stays as the run wrote it: there is {action.unless.gate.name}")
+        return action.unless.content
 
     def remove(self, action: RemoveFile, _run: StepContext) -> None:
         self.files.remove(action.path)

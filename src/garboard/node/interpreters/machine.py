@@ -210,6 +210,10 @@ class GateWaiter(Protocol):
         """Return once the gate is open; on a timeout, raise with the evidence."""
         ...
 
+    def is_open(self, gate: Gate) -> bool:
+        """Look once whether a gate is open; raise if that cannot be told."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ProbingWaiter:
@@ -222,6 +226,9 @@ class ProbingWaiter:
         found = wait_until(gate.probe(self.view), timeout_s=gate.timeout_s, pauses=gate.pauses, clock=self.clock)
         if found is not None:
             raise gate.failure(found, gate.evidence(self.view))
+
+    def is_open(self, gate: Gate) -> bool:
+        return gate.probe(self.view)() is None
 
 
 @dataclass(frozen=True, slots=True)

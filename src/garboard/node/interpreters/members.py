@@ -1,5 +1,6 @@
 """The members of etcd, changed by a control-plane node, and read by a reset before it plans."""
 
+import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +21,12 @@ from garboard.engine import (
 )
 from garboard.errors import ClusterUnreachable, GarboardError, NotReady, StalePlan
 from garboard.host.node_machine import NodeMachine
+from garboard.host.web import probe_as
 from garboard.lazy import lazy_module
 from garboard.model.addresses import join_host_port
 from garboard.model.go import join_path
 from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
+from garboard.model.version import numbers_of
 from garboard.node.interpreters.leases import NodeLeases
 from garboard.node.interpreters.objects import NodeCluster
 from garboard.phases.control_plane_lease import MEMBER
@@ -176,6 +179,28 @@ class EtcdMembership:
         member = etcd.CaughtUp(self._members.client, peer_url)
         return member.problem
 
+    def cluster_version(self) -> str:
+        """Return the highest cluster version that the data of this node's member and the other members tell.
+
+        The member of this node may have stopped. If there are others, one of them has to answer: the last one to hear
+        of a new version could be the one that stopped.
+        """
+        path = join_path(self.place.data_dir, etcd.DATABASE)
+
+        def read_at(offset: int, count: int) -> bytes:
+            return self.machine.read_part(path, offset, count)
+
+        members = etcd.stored_members(read_at)
+        urls = [url for each in members for url in each.client_urls]
+        access = self._access()
+        told = [version for url in urls if (version := _told_cluster_version(url, access))]
+        if len(members) > 1 and not told:
+            raise etcd.EtcdUnreachable(
+                f"no member of etcd tells its cluster version, of {', '.join(urls)}",
+                hint="bring one of them back first: what version etcd can go back to depends on it",
+            )
+        return max((*told, etcd.stored_cluster_version(read_at)), key=numbers_of)
+
     def require_majority(self, peer_url: str) -> None:
         """Refuse if etcd has no quorum; the member of this node, known by its peer URL, is asked as well."""
         endpoints = dict.fromkeys((_client_url(peer_url), *self.place.endpoints, *_announced(self.connect)))
@@ -214,6 +239,14 @@ class EtcdMembership:
 
     def _access(self) -> "etcd.EtcdAccess":
         return _read_access(self.machine, self.place.certificates_dir, hint="run the phase that makes it first")
+
+
+def _told_cluster_version(client_url: str, access: "etcd.EtcdAccess") -> str:
+    """Return the cluster version that a member answers with; empty if it does not."""
+    with suppress(GarboardError, ValueError, KeyError, TypeError):
+        answer = probe_as(f"{client_url}/version", ca=access.ca, credential=access.certificate + b"\n" + access.key)
+        return str(json.loads(answer.text)["etcdcluster"])
+    return ""
 
 
 class EtcdReader:

@@ -4,6 +4,7 @@ A new gate is one module here; journals know it by its `JOURNAL_TYPES`. The node
 and deadlines are left to the interpreter that waits.
 """
 
+from garboard.phases.gates.cluster_version import ClusterVersionRaised
 from garboard.phases.gates.control_plane import (
     ApiServerReady,
     ComponentHealthy,
@@ -23,6 +24,7 @@ __all__ = [
     "API_SERVER",
     "Answer",
     "ApiServerReady",
+    "ClusterVersionRaised",
     "ComponentHealthy",
     "ComponentsSettled",
     "EtcdHealthy",

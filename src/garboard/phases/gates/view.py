@@ -100,6 +100,10 @@ class NodeView(Protocol):
         """Find etcd, and return the probe that says what a member has not caught up with since."""
         ...
 
+    def etcd_cluster_version(self) -> str:
+        """Return etcd's cluster version as the data of this node's member or any other member has it, the highest."""
+        ...
+
     def now(self) -> datetime: ...
 
     def monotonic_s(self) -> float:

@@ -206,7 +206,9 @@ def external_etcd_fits(etcd: ExternalEtcd, minimum: str) -> Check:
     return Check("ExternalEtcdVersion", look)
 
 
-def system_fits() -> Check:
+def system_fits(*, allows_cgroup_v1: bool = False) -> Check:
+    """Check the kernel and its control groups; the kubelet's configuration may allow those of v1."""
+
     def look(inspector: MachineInspector) -> Found:
         kubelet = KubernetesVersion.parse(inspector.kubelet_version().partition("-")[0].partition("+")[0])
         release = inspector.kernel_release()
@@ -217,7 +219,7 @@ def system_fits() -> Check:
         if is_unified:
             yield from _controller_findings(_unified_controllers(mount, inspector), _CONTROLLERS, _OPTIONAL_V2)
         else:
-            is_refused = kubelet.as_minor >= FIRST_KUBELET_WITHOUT_CGROUP_V1
+            is_refused = kubelet.as_minor >= FIRST_KUBELET_WITHOUT_CGROUP_V1 and not allows_cgroup_v1
             yield f"{_CGROUP_V1} unless failCgroupV1 is false in their configuration", is_refused
             yield from _controller_findings(_legacy_controllers(inspector), _CONTROLLERS_V1, _OPTIONAL_V1)
 

@@ -15,6 +15,7 @@ from garboard.model.cluster import etcd_image
 from garboard.model.component import LocalEtcd
 from garboard.model.go import join_path
 from garboard.model.paths import KUBELET_CONF, manifest_path
+from garboard.model.version import numbers_of
 from garboard.phases.control_plane_lease import UNIT, acquire_lease, release_lease
 from garboard.phases.gates import API_SERVER, EtcdHealthy
 from garboard.phases.gates.control_plane import container_of
@@ -97,18 +98,28 @@ def render_pods(context: UpgradeContext) -> tuple[list[Note], list[ReplacedPod]]
 
 def _newer_etcd(context: UpgradeContext) -> Note | None:
     """Say that etcd stays as it is, if it is newer than the one that the target has: its data never go back."""
-    document = read_yaml(context.manifests.get(ETCD, b"{}"), source=manifest_path(ETCD))
-    image = container_of(document, ETCD).get("image") if isinstance(document, dict) else None
-    running, wanted = str(image or "").rpartition(":")[2], etcd_image(context.cluster).rpartition(":")[2]
+    running, wanted = _etcd_tags(context)
     if numbers_of(running) <= numbers_of(wanted):
         return None
     return Note(f"etcd {running} is newer than {wanted}, and stays as it is", is_warning=True)
 
 
-def numbers_of(tag: str) -> tuple[int, ...]:
-    """Return the numbers of an image's tag, such as 3.6.8-0, for comparison; none if it has no such form."""
-    parts = tag.lstrip("v").replace("-", ".").split(".")
-    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
+def _etcd_tags(context: UpgradeContext) -> tuple[str, str]:
+    """Return the tags of the images of etcd that this node runs, and that the target has."""
+    document = read_yaml(context.manifests.get(ETCD, b"{}"), source=manifest_path(ETCD))
+    image = container_of(document, ETCD).get("image") if isinstance(document, dict) else None
+    return str(image or "").rpartition(":")[2], etcd_image(context.cluster).rpartition(":")[2]
+
+
+def _former_etcd(context: UpgradeContext) -> str:
+    """Return the minor of etcd that this node leaves, such as 3.6; empty if etcd keeps its minor.
+
+    A tag of somebody's own says nothing: then etcd is taken for the one that the minor of Kubernetes has.
+    """
+    running, wanted = _etcd_tags(context)
+    former = numbers_of(running) or numbers_of(context.upgraded.former.facts.etcd_tag)
+    target = numbers_of(wanted) or numbers_of(context.cluster.facts.etcd_tag)
+    return ".".join(map(str, former[:2])) if former[:2] != target[:2] else ""
 
 
 def edited_pods(context: UpgradeContext) -> tuple[str, ...]:
@@ -157,6 +168,7 @@ def _swap_settings(context: UpgradeContext, pods: Sequence[ReplacedPod]) -> Swap
         member_url=f"https://{join_host_port(address, PEER_PORT)}" if has_member else "",
         voters=context.upgraded.members,
         settled_within_s=context.timeouts.upgrade_manifests.seconds,
+        former_etcd=_former_etcd(context) if has_member else "",
     )
 
 

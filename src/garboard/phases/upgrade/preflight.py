@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
+from garboard.documents import read_yaml
+from garboard.manifests.kubelet import CONFIG_FILE
 from garboard.model.component import ExternalEtcd
 from garboard.model.minors import ECDSA_GATE
 from garboard.model.paths import manifest_path
@@ -18,7 +20,7 @@ def upgrade_checks(context: UpgradeContext) -> Iterator[Check]:
     registration, cluster = context.node_registration, context.cluster
     yield checks.runtime_is_ready(registration.cri_socket)
     yield checks.runtime_reports_cgroup_driver(registration.cri_socket, cluster.facts)
-    yield checks.system_fits()
+    yield checks.system_fits(allows_cgroup_v1=_allows_cgroup_v1(context))
     if not context.is_control_plane:
         return
     yield _check("StaticPodManifest", lambda: _missing(context))
@@ -28,6 +30,12 @@ def upgrade_checks(context: UpgradeContext) -> Iterator[Check]:
         yield checks.external_etcd_fits(cluster.etcd, cluster.facts.minimum_external_etcd)
     if context.options.is_first:
         yield _check("ControlPlaneNodesReady", lambda: _unready(context))
+
+
+def _allows_cgroup_v1(context: UpgradeContext) -> bool:
+    """Say whether the kubelet of this node is told to run on control groups of v1, as it does."""
+    found = read_yaml(context.machine.read(CONFIG_FILE) or b"{}", source=CONFIG_FILE)
+    return isinstance(found, dict) and found.get("failCgroupV1") is False
 
 
 def _check(name: str, look: Callable[[], Iterator[tuple[str, bool]]]) -> Check:

@@ -9,13 +9,14 @@ from garboard.manifests.bootstrap_token import CLUSTER_INFO, bootstrap_rbac
 from garboard.manifests.kubelet import INSTANCE_CONFIG_FILE, config_file, instance_config_file
 from garboard.manifests.objects import KUBE_PUBLIC, readable_by, user
 from garboard.model.cluster import coredns_image, kubernetes_image
+from garboard.model.version import numbers_of
 from garboard.phases.gates import API_SERVER
 from garboard.phases.node.addons import observe_dns, plan_coredns, plan_kube_proxy
 from garboard.phases.node.records import record_on_control_plane
 from garboard.phases.node.uploads import plan_kubeadm_config, plan_kubelet_config
 from garboard.phases.preflight import plan_checks
 from garboard.phases.upgrade.context import UpgradeContext
-from garboard.phases.upgrade.control_plane import edited_pods, numbers_of, plan_control_plane, plan_kubelet_server
+from garboard.phases.upgrade.control_plane import edited_pods, plan_control_plane, plan_kubelet_server
 from garboard.phases.upgrade.preflight import upgrade_checks
 from garboard.phases.workflow import Blocked, Phase, Planned
 

@@ -28,6 +28,10 @@ class MemoryNodeView:
     etcd: str = ""
 
     spared: str = ""
+    cluster_version: str = ""
+
+    def etcd_cluster_version(self) -> str:
+        return self.cluster_version
 
     def etcd_probe(self, *, without: str = "") -> Probe:
         return lambda: (self.spared if without else self.etcd) or None
