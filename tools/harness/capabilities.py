@@ -19,6 +19,7 @@ CAPABILITIES = tuple(BUDGET_MINUTES)
 _OWNERS = {
     "change": "change",
     "cli/certs": "lifecycle",
+    "cli/change": "change",
     "cli/config": "lifecycle",
     "cli/lab": "lab",
     "cli/patch": "patches",

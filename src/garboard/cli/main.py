@@ -35,6 +35,9 @@ COMMANDS = {
     "undo": LazyCommand("garboard.cli.undo:undo", "Take back what an open or unconfirmed run has done."),
     "runs": LazyCommand("garboard.cli.runs:runs", "List the runs of this node, confirm one, forget a damaged one."),
     "reset": LazyCommand("garboard.cli.reset:reset", "Remove what init or join made on this machine."),
+    "change": LazyCommand(
+        "garboard.cli.change:change", "Plan changes of a cluster, and see how far it has drifted (KEP-28)."
+    ),
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
     "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
     "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),

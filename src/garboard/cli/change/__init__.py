@@ -1,0 +1,15 @@
+"""`garboard change`: what a change of a cluster touches, and how far the cluster has drifted."""
+
+import click
+
+from garboard.cli.lazy import LazyCommand, LazyGroup
+
+COMMANDS = {
+    "adopt": LazyCommand("garboard.cli.change.adopt:adopt", "Look at any kubeadm cluster, and say what to mend."),
+    "rbac": LazyCommand("garboard.cli.change.rbac:rbac", "Print the roles that reading a cluster needs."),
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, epilog="Example: garboard change adopt")
+def change() -> None:
+    """Look at a cluster that kubeadm or garboard has made, and change it (KEP-28)."""

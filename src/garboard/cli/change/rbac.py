@@ -1,0 +1,27 @@
+"""`garboard change rbac`."""
+
+import json
+import sys
+
+import click
+
+from garboard.change.reads import ADOPT_READS, rights
+from garboard.documents import write_yaml
+
+
+@click.command(epilog="Example: garboard change rbac --user alice")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Bind the roles to this user; may be repeated.")
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="Bind the roles to this group; may be repeated.")
+@click.option("-o", "--output", type=click.Choice(["json", "yaml"]), default="yaml", show_default=True)
+def rbac(users: tuple[str, ...], groups: tuple[str, ...], output: str) -> None:
+    """Print the roles with which a cluster can be looked at.
+
+    They are what `change plan`, `change adopt` and `change drift` need: to read single ConfigMaps and workloads, and to
+    list Nodes, Pods, Services and Leases. They allow no write, and no Secret. `kubectl apply -f -` takes
+    the output.
+    """
+    objects = rights(ADOPT_READS, users=users, groups=groups)
+    if output == "json":
+        sys.stdout.write(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects]}, indent=2) + "\n")
+    else:
+        sys.stdout.write("---\n".join(map(write_yaml, objects)))
