@@ -11,6 +11,7 @@ BUDGET_MINUTES = {
     "tunnel": 7.5,
     "upgrade": 8.0,
     "change": 3.0,
+    "fleet": 4.0,
     "shared": 0.5,
 }
 CAPABILITIES = tuple(BUDGET_MINUTES)
@@ -21,6 +22,7 @@ _OWNERS = {
     "cli/certs": "lifecycle",
     "cli/change": "change",
     "cli/config": "lifecycle",
+    "cli/fleet": "fleet",
     "cli/lab": "lab",
     "cli/patch": "patches",
     "cli/test_init.py": "lifecycle",
@@ -36,6 +38,7 @@ _OWNERS = {
     "drift": "lifecycle",
     "engine": "engine",
     "etcd": "lifecycle",
+    "fleet": "fleet",
     "host/test_locks.py": "engine",
     "host/test_runs.py": "engine",
     "kube": "lifecycle",

@@ -26,9 +26,16 @@ from garboard.patches.history import Base, Cause, Event, History, Origin, Origin
 from garboard.patches.json_values import as_decoded, copy_of
 from garboard.patches.lint import AssumedDocuments, lint_objects, lint_patches, unused_entry
 from garboard.patches.lint_tree import lint_tree, unreadable
-from garboard.patches.objects import ObjectPatches, PatchSetEntry, read_patch_set, unmatched
+from garboard.patches.objects import (
+    LabelSelector,
+    ObjectPatches,
+    PatchSetEntry,
+    Selection,
+    read_patch_set,
+    unmatched,
+)
 from garboard.patches.origins import Origins
-from garboard.patches.patch import Patch, PatchType, SourceText
+from garboard.patches.patch import Patch, PatchType, SourceText, TextPart
 from garboard.patches.report import count_errors, findings_as_json, findings_as_sarif, findings_as_text, summary
 from garboard.patches.scaffold import scaffold
 from garboard.patches.targets import (
@@ -56,6 +63,7 @@ __all__ = [
     "Finding",
     "History",
     "IgnoredFile",
+    "LabelSelector",
     "NodeFacts",
     "ObjectPatches",
     "Origin",
@@ -69,11 +77,13 @@ __all__ = [
     "PatchSetEntry",
     "PatchSubject",
     "PatchType",
+    "Selection",
     "Severity",
     "SourceText",
     "Target",
     "TargetedPatch",
     "TextBase",
+    "TextPart",
     "apply_patches",
     "as_decoded",
     "asked_history",

@@ -193,7 +193,8 @@ def _apply_traced(document: Json, patches: Sequence[Patch], subject: PatchSubjec
 
 def _finding(patch: Patch, remark: Remark) -> Finding:
     """Return the remark as a finding at its place in the patch file."""
-    return Finding(patch.source.name, patch.source.position(remark.at), remark.error_class, remark.message, remark.hint)
+    position = patch.source.position(remark.at)
+    return Finding(patch.source.name, position, remark.error_class, remark.message, remark.hint, at=remark.at)
 
 
 def _apply(document: Json, patch: Patch, shape: StructType | None, writer: DocumentWriter) -> Json:

@@ -43,6 +43,7 @@ class Finding:
     hint: str | None = None
     severity: Severity = Severity.ERROR
     related: tuple[Related, ...] = ()
+    at: DocumentPath = field(default=(), compare=False)  # in the patch document, if the engine found it there
 
     @property
     def where(self) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from textwrap import dedent
 
 import msgspec
 
@@ -232,21 +231,11 @@ def _patches(
         shown = str(PurePosixPath(text.name).parent / entry.file)
         return read_patch_file(shown, load(entry.file), entry.type)
     if entry.patch is not None and entry.file is None:
-        return [Patch.from_yaml(_inline_source(entry.patch, text, (*at, "patch")), entry.type)]
+        return [Patch.from_yaml(text.block((*at, "patch"), entry.patch), entry.type)]
     raise InvalidValue(
         "an entry needs either `file` or `patch`, and only one of them",
         hint="name a patch file with `file: web.yaml`, or write the patch below `patch: |`",
     )
-
-
-def _inline_source(patch: str, text: SourceText, at: tuple[str | int, ...]) -> SourceText:
-    """Return the text of an inline patch as it stands in the patch set, so that places in it are places in the file."""
-    start = text.value_position(at).line
-    written = text.text.splitlines()[start : start + patch.rstrip("\n").count("\n") + 1]
-    block = "\n".join(written) + "\n"
-    if dedent(block).rstrip("\n") == patch.rstrip("\n"):
-        return SourceText(text.name, block, start + 1)
-    return SourceText(text.name, patch, start)  # on one line, or folded: columns are those of the text by itself
 
 
 def unmatched(patches: ObjectPatches, matched: Sequence[PatchSetEntry]) -> tuple[PatchSetEntry, ...]:

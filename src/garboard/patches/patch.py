@@ -1,9 +1,10 @@
 """One patch as a value: what it says, of which type it is, and where it was written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from textwrap import dedent
 from typing import Self
 
 from garboard.documents import DocumentPath, Json, Position, Positions, locate, read_json, read_yaml
@@ -56,6 +57,37 @@ class SourceText:
     def where(self, at: DocumentPath = ()) -> str:
         position = self.position(at)
         return f"{self.name}:{position.line}:{position.column}"
+
+    def block(self, at: DocumentPath, value: str) -> "SourceText":
+        """Return the text that is the value at `at` as it stands here, so that places in it are places in the file."""
+        start = self.value_position(at).line
+        lines = self.text.splitlines()
+        first = start - self.line + 1
+        block = "\n".join(lines[first : first + value.rstrip("\n").count("\n") + 1]) + "\n"
+        if dedent(block).rstrip("\n") == value.rstrip("\n"):
+            return SourceText(self.name, block, start + 1)
+        return SourceText(self.name, value, start)  # on one line, or folded: columns are those of the text by itself
+
+
+@dataclass(frozen=True)
+class TextPart(SourceText):
+    """A part of a document that is read as a document of its own, such as a list of operations in an object."""
+
+    whole: SourceText = field(kw_only=True)
+    at: DocumentPath = field(kw_only=True)
+
+    @classmethod
+    def of(cls, whole: SourceText, at: DocumentPath) -> Self:
+        return cls(whole.name, whole.text, whole.line, whole.document, whole=whole, at=at)
+
+    def position(self, at: DocumentPath) -> Position:
+        return self.whole.position((*self.at, *at))
+
+    def value_position(self, at: DocumentPath) -> Position:
+        return self.whole.value_position((*self.at, *at))
+
+    def block(self, at: DocumentPath, value: str) -> SourceText:
+        return self.whole.block((*self.at, *at), value)
 
 
 @dataclass(frozen=True)
