@@ -22,7 +22,6 @@ _OWNERS = {
     "cli/certs": "lifecycle",
     "cli/change": "change",
     "cli/config": "lifecycle",
-    "cli/fleet": "fleet",
     "cli/lab": "lab",
     "cli/patch": "patches",
     "cli/test_init.py": "lifecycle",

@@ -90,7 +90,10 @@ def load_documents(files: Iterable[tuple[str, bytes]]) -> FleetDocuments:
     found: _Found = {kind: {} for kind in KINDS.values()}
     for name, data in files:
         for read in read_documents(data, file=name):
-            outcome = _typed(read) if isinstance(read, ReadDocument) else read
+            if isinstance(read, DocumentProblem):
+                problems.append(read)
+                continue
+            outcome = _typed(read)
             if isinstance(outcome, str):
                 ignored.append(outcome)
             elif isinstance(outcome, DocumentProblem):
