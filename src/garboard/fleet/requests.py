@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Final
 
 from garboard.fleet.customize import Customization
-from garboard.fleet.documents import EnvVar, ObjectKey, PlatformBlock
+from garboard.fleet.documents import InstallerVariable, ObjectKey, PlatformBlock
 from garboard.fleet.install_config import InstallConfig
 from garboard.values import dataclass
 
@@ -39,7 +39,7 @@ class ProvisionRequest:
     warnings: tuple[str, ...] = ()
 
 
-def environment_of(variables: Iterable[EnvVar]) -> tuple[tuple[str, str], ...]:
+def environment_of(variables: Iterable[InstallerVariable]) -> tuple[tuple[str, str], ...]:
     """Return the variables of the installer that have a value of their own."""
     return tuple((each.name, each.value) for each in variables if each.value_from is None)
 

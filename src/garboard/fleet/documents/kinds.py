@@ -91,7 +91,7 @@ class ClusterDeploymentCustomization(HiveObject, frozen=True):
     spec: CustomizationSpec = CustomizationSpec()
 
 
-class EnvVar(HiveStruct, frozen=True):
+class InstallerVariable(HiveStruct, frozen=True):
     """A variable of the installer; its value may be a secret and is not shown."""
 
     name: str
@@ -99,7 +99,7 @@ class EnvVar(HiveStruct, frozen=True):
     value_from: AsWritten = None
 
     def __repr__(self) -> str:
-        return f"EnvVar(name={self.name!r})"
+        return f"InstallerVariable(name={self.name!r})"
 
 
 class Provisioning(HiveStruct, frozen=True):
@@ -112,7 +112,7 @@ class Provisioning(HiveStruct, frozen=True):
     manifests_secret_ref: NameRef | None = None
     ssh_private_key_secret_ref: NameRef | None = None
     ssh_known_hosts: list[str] = []
-    installer_env: list[EnvVar] = []
+    installer_env: list[InstallerVariable] = []
 
 
 class ClusterPoolReference(HiveStruct, frozen=True):
@@ -195,7 +195,7 @@ class PoolSpec(HiveStruct, frozen=True):
     install_config_secret_template_ref: NameRef | None = None
     hibernate_after: GoDurationText | None = None
     install_attempts_limit: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] | None = None
-    installer_env: list[EnvVar] = []
+    installer_env: list[InstallerVariable] = []
     skip_machine_pools: bool = False
     claim_lifetime: ClaimLifetime | None = None
     hibernation_config: HibernationConfig | None = None
