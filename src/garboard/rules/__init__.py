@@ -11,6 +11,7 @@ from garboard.rules.danger_kubelet import weakened_kubelet
 from garboard.rules.field_values import bad_field_value
 from garboard.rules.fields import DocumentField
 from garboard.rules.findings import ResultFinding
+from garboard.rules.flag_etcd import renamed_flag
 from garboard.rules.flags import check_flags, flag_rules
 from garboard.rules.judgement import check_component
 from garboard.rules.kubelet import check_kubelet
@@ -32,6 +33,7 @@ __all__ = [
     "check_pod",
     "check_workload",
     "flag_rules",
+    "renamed_flag",
     "weakened",
     "weakened_kubelet",
     "weakened_workload",

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from garboard.errors import InvalidValue
+from garboard.model import KubernetesVersion
 from garboard.model.addresses import parse_ip, split_host_port
 from garboard.rules.command_line import CommandLine
 from garboard.rules.field_values import nanoseconds
 from garboard.rules.findings import Found
 from garboard.rules.flag_values import whole_number
+from garboard.schema import load_schema
 from garboard.values import dataclass
 
 _DEFAULT_NAME, _DEFAULT_PEER_URL = "default", "http://localhost:2380"
@@ -128,6 +130,17 @@ def _check_experimental(line: CommandLine) -> Found:
             yield line.finding("flag-conflict", name, f"--feature-gates sets {gate} already")
         if line.last(name.removeprefix("experimental-")) is not None:
             yield line.finding("flag-conflict", name, f"--{name.removeprefix('experimental-')} has replaced it")
+
+
+def renamed_flag(program: str, name: str, version: KubernetesVersion) -> str:
+    """Return what has replaced a flag that a minor does not have any more; nothing if that is not known."""
+    options = load_schema(version).component(program)
+    if program != "etcd" or options is None:
+        return ""
+    plain, gate = name.removeprefix("experimental-"), _EXPERIMENTS.get(name)
+    if plain != name and plain in options.flags:
+        return f"--{plain}"
+    return f"--feature-gates={gate}=..." if gate else ""
 
 
 def _milliseconds(line: CommandLine, name: str, default: int) -> int:

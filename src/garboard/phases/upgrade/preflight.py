@@ -1,6 +1,7 @@
 """What has to be so before a node is upgraded: the machine, the nodes of the cluster, and what the target drops."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from garboard.documents import read_yaml
 from garboard.manifests.kubelet import CONFIG_FILE
@@ -11,6 +12,7 @@ from garboard.phases.preflight import checks
 from garboard.phases.preflight.checks import Check, Found
 from garboard.phases.preflight.inspector import MachineInspector
 from garboard.phases.upgrade.context import UpgradeContext
+from garboard.phases.upgrade.removals import REMOVALS, removed_from_kubelets, removed_kubelet_flags
 
 _COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
@@ -21,11 +23,13 @@ def upgrade_checks(context: UpgradeContext) -> Iterator[Check]:
     yield checks.runtime_is_ready(registration.cri_socket)
     yield checks.runtime_reports_cgroup_driver(registration.cri_socket, cluster.facts)
     yield checks.system_fits(allows_cgroup_v1=_allows_cgroup_v1(context))
+    yield _check("KubeletFlags", lambda: removed_kubelet_flags(context))
     if not context.is_control_plane:
+        yield _check("KubeletConfiguration", lambda: removed_from_kubelets(context))
         return
     yield _check("StaticPodManifest", lambda: _missing(context))
     yield _check("FeatureGates", lambda: _gates(context))
-    yield _check("EtcdArguments", lambda: _etcd_arguments(context))
+    yield from (_check(name, partial(find, context)) for name, find in REMOVALS.items())
     if isinstance(cluster.etcd, ExternalEtcd):
         yield checks.external_etcd_fits(cluster.etcd, cluster.facts.minimum_external_etcd)
     if context.options.is_first:
@@ -68,14 +72,3 @@ def _gates(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
             yield f"{told}. Set encryptionAlgorithm: ECDSA-P256 in ConfigMap kube-system/kubeadm-config first", True
         else:
             yield f"feature gate {name} is gone in {target.minor}, and has no effect any more", False
-
-
-def _etcd_arguments(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
-    etcd = context.cluster.etcd
-    if isinstance(etcd, ExternalEtcd) or not context.options.upgrades_etcd:
-        return
-    old = sorted({each.name for each in etcd.extra_args if each.name.startswith("experimental-")})
-    if old and not context.cluster.facts.etcd_tag.startswith("3.6."):
-        flags = ", ".join(f"--{name}" for name in old)
-        told = f"etcd {context.cluster.facts.etcd_tag} does not start with {flags}"
-        yield f"{told}: most of these lost the prefix, others became feature gates", True
