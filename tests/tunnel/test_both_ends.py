@@ -186,7 +186,7 @@ def test_stalled_reader_of_a_stock_agent_is_closed_alone(
     monkeypatch.setattr(pool, "offer", lambda _targets: ())
 
     async def scenario() -> None:
-        stall_policy = StallPolicy(buffer_bytes=256 * 1024, stall_s=0.5)
+        stall_policy = StallPolicy(buffer_bytes=256 * 1024, stall_s=0.5, step_stall_s=0.5)
         async with (
             both_ends(certificates, front, mode, stall_policy=stall_policy) as (server, _),
             endless_source() as source,

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from garboard.rpc import Http2Config, RpcConfig
 from garboard.tunnel.agent import pool
 from garboard.tunnel.agent.run import Agent, run_agent
 from garboard.tunnel.destinations import AllowList, NodeTarget
@@ -16,7 +17,7 @@ from garboard.tunnel.server import cluster
 from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.wire import sockets
 from garboard.tunnel.wire.flow import StallPolicy
-from tests.support.tunnel.clients import open_tunnel
+from tests.support.tunnel.clients import GrpcTunnel, open_tunnel
 from tests.support.tunnel.ends import agent_options, both_ends, server_options, until
 from tools.harness.certificates import Certificates
 from tools.harness.ports import free_ports
@@ -307,6 +308,29 @@ def test_reader_of_a_stock_agent_that_pauses_before_a_quick_source_gets_everythi
             got = 0
             while data := await client.read():
                 got += len(data)
+            assert (got, server.proxy.stalled) == (size, 0)
+            await client.close()
+
+    asyncio.run(scenario())
+
+
+def test_reader_whose_credit_comes_in_large_steps_gets_everything_through_a_stock_agent(
+    certificates: Certificates, front: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Go peer confirms a quarter of its window at a time: it may read for long before that is seen."""
+    monkeypatch.setattr(pool, "offer", lambda _targets: ())
+    size, window = 24 * 1024 * 1024, 4 * 1024 * 1024
+
+    async def scenario() -> None:
+        policy = StallPolicy(buffer_bytes=256 * 1024, stall_s=0.5)
+        config = RpcConfig(http2=Http2Config(stream_window=window))
+        async with both_ends(certificates, front, "grpc", stall_policy=policy) as (server, _), source(size) as address:
+            client = await GrpcTunnel.open(front, address, config=config)
+            got = 0
+            while data := await client.read():
+                got += len(data)
+                if window < got < 2 * window:
+                    await asyncio.sleep(len(data) / 2_000_000)  # a step in half a second, and longer on a busy machine
             assert (got, server.proxy.stalled) == (size, 0)
             await client.close()
 

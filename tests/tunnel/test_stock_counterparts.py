@@ -157,6 +157,20 @@ def stand(binaries: Binaries, certificates: Certificates, tmp_path: Path, client
         yield Stand(all_, client, front)
 
 
+@contextlib.contextmanager
+def pouring(size: int) -> Iterator[str]:
+    """An address that sends so many bytes to whoever has said something."""
+
+    def pour(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection:
+            connection.recv(100)
+            connection.sendall(bytes(size))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=lambda: pour(listener.accept()[0]), daemon=True).start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
 def page(body: bytes) -> str:
     return f"200 {len(body)} {hashlib.sha256(body).hexdigest()}"
 
@@ -440,6 +454,17 @@ def test_stock_client_comes_in_through_tcp_to_workers(tcp_front: Stand, pages: s
     assert stand.ask(pages, mode, path="/large") == [page(LARGE)]
     assert stand.ask(echo, mode, do="echo", count=50) == ["echoed"] * 50
     stand.assert_nothing_is_left()
+
+
+@pytest.mark.verify
+def test_stock_client_that_reads_slowly_for_a_while_gets_everything(stand: Stand) -> None:
+    """For longer than it takes to give credit once: by what the server sees of it, it takes nothing for 20 seconds."""
+    stand.serve("grpc")
+    size = 150_000_000
+    with pouring(size) as source:
+        slowly = stand.ask(source, do="read", quick=20_000_000, rate=10_000, slow="20s", live_in="5m")
+    assert slowly == [f"{size} bytes"]
+    assert stand.number("stalled_connections_total") == 0
 
 
 def test_every_test_of_the_suite_has_a_counterpart() -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ CONTROL_PLANE, WORKER = "10.89.0.11", "10.89.0.12"
 AGENT_PORT, HEALTH_PORT, ADMIN_PORT, FRONT_PORT = 8132, 8134, 8133, 8131
 HOOK_ADDRESS, HOOK_PORT = "10.96.77.77", 9443
 SOCKET = "/run/konnectivity.sock"
+LOG_TAIL = 4000
 HOOK = """
 import base64, http.server, json, ssl, sys
 
@@ -93,9 +95,31 @@ class TunnelCluster:
         """Run a program in a node to its end and return what it said."""
         entered = labs().enter(self.lab.name, node, list(command))
         ended = subprocess.run(entered, input=stdin, capture_output=True, timeout=timeout_s, check=False)
-        if check:
-            assert ended.returncode == 0, f"{command}: {ended.stdout[-500:]!r} {ended.stderr[-2000:]!r}"
+        if check and ended.returncode != 0:
+            raise AssertionError(f"{command}: {ended.stdout[-500:]!r} {ended.stderr[-2000:]!r}\n{self.said()}")
         return ended.stdout
+
+    def download(self, node: str, size: int, *command: str, timeout_s: float = 200) -> bytes:
+        """What a program in a node writes, so many bytes; then its input is closed, and it has to end well."""
+        entered = labs().enter(self.lab.name, node, list(command))
+        pipe = subprocess.PIPE
+        with subprocess.Popen(entered, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0) as process:
+            assert process.stdout is not None
+            given_up = threading.Timer(timeout_s, process.kill)
+            given_up.start()
+            got = bytearray()
+            while len(got) < size and (piece := process.stdout.read(1 << 20)):
+                got += piece
+            rest, errors = process.communicate()
+            given_up.cancel()
+        if process.returncode != 0:
+            raise AssertionError(f"{command}: ended after {len(got)} bytes: {errors[-2000:]!r}\n{self.said()}")
+        return bytes(got + rest)
+
+    def said(self) -> str:
+        """The end of what every running program has logged, to be shown when a test fails."""
+        logs = {name: (self.folder / f"{name}.log").read_text(errors="replace") for name in self.running}
+        return "\n".join(f"--- {name}\n{text[-LOG_TAIL:]}" for name, text in logs.items())
 
     def spawn(self, node: str, *command: str) -> "subprocess.Popen[bytes]":
         entered = labs().enter(self.lab.name, node, list(command))

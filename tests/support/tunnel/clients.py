@@ -7,7 +7,7 @@ import random
 import socket
 from collections.abc import AsyncIterator, Iterator
 
-from garboard.rpc import Target, UnixTarget
+from garboard.rpc import RpcConfig, Target, UnixTarget
 from garboard.rpc.aio import AioClient, AioClientCall
 from garboard.tunnel.wire import packets
 from garboard.tunnel.wire.packets import Packet, decode_packet, encode_packet
@@ -103,9 +103,9 @@ class GrpcTunnel:
         self.connect_id = connect_id
 
     @classmethod
-    async def open(cls, front: str | Target, address: str) -> "GrpcTunnel":
+    async def open(cls, front: str | Target, address: str, *, config: RpcConfig | None = None) -> "GrpcTunnel":
         target = UnixTarget(front) if isinstance(front, str) else front
-        connecting = asyncio.ensure_future(AioClient.connect(target))
+        connecting = asyncio.ensure_future(AioClient.connect(target, config=config))
         try:
             client = await asyncio.shield(connecting)
             return await cls._dial(client, address)

@@ -22,6 +22,7 @@ class LimitedSink:
         self.taken: list[bytes] = []
         self.backlog = 0
         self.is_given_up = False
+        self.takes_in_steps = False
 
     @property
     def has_room(self) -> bool:
@@ -151,6 +152,30 @@ def test_progress_inside_the_receiver_counts() -> None:
     assert out.holds_back  # its source shares its pace
     watch.check(12)
     assert sink.is_given_up
+
+
+def test_receiver_that_shows_progress_in_steps_has_the_time_for_one() -> None:
+    """A gRPC client may read 4 MiB before it gives credit for any of them."""
+    sink, source = LimitedSink(), CountingSource()
+    sink.takes_in_steps = True
+    out, watch = outflow(sink, buffer_bytes=1, stall_s=2, step_stall_s=60)
+    for _ in range(5):
+        out.put(b"a", 1, source)
+    for now in (0, 50):
+        watch.check(now)
+    sink.room = 2
+    out.drain()
+    for now in (70, 129):
+        watch.check(now)
+    assert not sink.is_given_up
+    watch.check(130)
+    assert sink.is_given_up
+
+
+def test_nobody_is_given_up_before_an_api_server_would_do_it() -> None:
+    """The stock server cuts nobody; its client, in an API server, one that reads nothing for ten seconds."""
+    policy = StallPolicy()
+    assert 10 < policy.stall_s < policy.step_stall_s
 
 
 def test_receiver_that_is_gone_gives_everything_back() -> None:

@@ -79,6 +79,44 @@ def test_reader_that_is_slow_gets_everything_before_the_end(
     asyncio.run(scenario())
 
 
+def test_slow_reader_that_says_something_after_the_end_still_gets_everything() -> None:
+    """The kernel answers it with a reset, and drops what it has not sent, if the socket is closed by then."""
+
+    async def scenario() -> None:
+        async with socket_end() as (end, reader):
+            for _ in range(64):
+                end.deliver(b"x" * (SIZE // 64), SIZE // 64, NO_SOURCE)
+            end.flush_and_close()
+            size, transport = 0, reader._transport  # type: ignore[attr-defined]
+            while data := await reader.read(64 * 1024):
+                size += len(data)
+                transport.write(b"a heartbeat")
+                await asyncio.sleep(0.001)
+            assert size == SIZE
+
+    asyncio.run(scenario())
+
+
+def test_progress_of_a_slow_reader_is_seen_before_the_loop_writes_again() -> None:
+    """The loop does so when a third of the kernel's buffer is free; at 100 kB/s that may take half a minute."""
+
+    async def scenario() -> None:
+        async with socket_end() as (end, reader):
+            assert end.transport is not None
+            for _ in range(64):
+                end.deliver(b"x" * (SIZE // 64), SIZE // 64, NO_SOURCE)
+            await asyncio.sleep(0.2)  # until the kernel takes no more
+            delivered, waiting = end.outflow.delivered, end.transport.get_write_buffer_size()
+            async with asyncio.timeout(10):
+                while end.outflow.delivered <= delivered:
+                    await reader.read(4096)
+                    await asyncio.sleep(0.001)
+            assert end.transport.get_write_buffer_size() == waiting
+            end.cut()
+
+    asyncio.run(scenario())
+
+
 def test_reader_may_pause_for_two_minutes() -> None:
     """The clock is moved, not waited for."""
 

@@ -16,6 +16,7 @@ class GrpcFrontend:
     """Listens to the call (`CallListener`), and is source and sink of what it carries."""
 
     shares_credit = False
+    takes_in_steps = True
 
     def __init__(self, proxy: Proxy, link: AioLink, call: ServerCall) -> None:
         self._proxy = proxy
@@ -76,6 +77,7 @@ class GrpcFrontend:
         self.outflow.put(encode_packet(packet), 0, NO_SOURCE)
         if isinstance(packet, packets.CloseResponse):
             self._stop_listening()
+            self.outflow.let_go()
 
     def disconnect(self) -> None:
         self._end(Status(StatusCode.UNAVAILABLE, "the proxy server is stopping"))

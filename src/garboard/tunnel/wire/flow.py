@@ -40,13 +40,15 @@ class ByteSource(Protocol):
 class ByteSink(Protocol):
     """Where the bytes of one connection go."""
 
+    takes_in_steps: bool  # whether it shows that it takes something only after it has taken much
+
     @property
     def has_room(self) -> bool:
         """Whether it takes a chunk now."""
 
     @property
     def backlog(self) -> int:
-        """Bytes it took and has not sent on."""
+        """Bytes it took that have not come to its peer, as far as can be seen."""
 
     def push(self, chunk: Chunk) -> None: ...
 
@@ -69,6 +71,7 @@ NO_SOURCE: Final = NoSource()
 class NoSink:
     """In place of a receiver that is gone."""
 
+    takes_in_steps = False
     has_room = False
     backlog = 0
 
@@ -94,7 +97,11 @@ class StallPolicy:
     """How much may wait for a receiver, and how long it may take nothing at all while others wait for it."""
 
     buffer_bytes: int = 4 * 1024 * 1024
-    stall_s: float = 5.0
+    # Longer than the ten seconds after which an API server itself gives up a connection that its own client does not
+    # read: what a stock server would have carried is not cut by ours.
+    stall_s: float = 15.0
+    # A Go peer gives credit once a quarter of its window is read, which may be 4 MiB: a slow reader has to get there.
+    step_stall_s: float = 120.0
     most_bytes: int = 256 * 1024 * 1024  # for all receivers together: half of what our manifests let a program have
 
 
@@ -109,7 +116,7 @@ class Outflow:
     pushed = 0
     _owed_bytes = 0
     _is_spilling = False
-    _delivered = -1
+    _delivered: int | None = None
     _progress_at = 0.0
 
     def __init__(self, sink: ByteSink, watch: "StallWatch") -> None:
@@ -196,12 +203,12 @@ class Outflow:
         """Whether others wait for a receiver that takes nothing; asked by the watch while its buffer is full."""
         delivered = self.delivered
         if self.queued_bytes < self.watch.stall_policy.buffer_bytes:
-            self._delivered = -1
+            self._delivered = None
             self.watch.waiting.discard(self)
         elif delivered != self._delivered:
             self._delivered = delivered
             self._progress_at = now
-        elif now - self._progress_at >= self.watch.stall_policy.stall_s:
+        elif now - self._progress_at >= self._patience_s:
             self.watch.waiting.discard(self)
             self._sink.give_up()
         elif now - self._progress_at >= GRACE_S and not self._is_overfull:
@@ -215,6 +222,11 @@ class Outflow:
         self._owed_bytes += size
         self.watch.waiting.add(self)
         return source
+
+    @property
+    def _patience_s(self) -> float:
+        policy = self.watch.stall_policy
+        return policy.step_stall_s if self._sink.takes_in_steps else policy.stall_s
 
     @property
     def _is_overfull(self) -> bool:
@@ -264,7 +276,8 @@ class StallWatch:
         self.stall_policy = stall_policy
         self.waiting: set[Outflow] = set()
         self.flushing: set[Flushing] = set()
-        self.holding: dict[Outflow, int] = {}  # what waits for something, with what it had delivered at the last look
+        # What waits for something, with what it had delivered at the last look.
+        self.holding: dict[Outflow, int | None] = {}
         self.queued_bytes = 0
         self._flushes_at = 0.0
         self._watched_s = 0.0
@@ -272,7 +285,7 @@ class StallWatch:
 
     def hold(self, outflow: Outflow) -> None:
         """A receiver has fallen behind."""
-        self.holding[outflow] = -1
+        self.holding[outflow] = None
 
     @property
     def held_bytes(self) -> int:

@@ -82,6 +82,7 @@ class SocketEnd(asyncio.Protocol):
     """Reads no further ahead than the tunnel takes, and buffers no more than it may for a socket that is slow."""
 
     shares_credit = False
+    takes_in_steps = False
     # How every socket begins; as defaults of the class they cost a connection nothing until they change.
     transport: asyncio.Transport | None = None
     bytes_read = 0
@@ -108,7 +109,17 @@ class SocketEnd(asyncio.Protocol):
 
     @property
     def backlog(self) -> int:
-        return self.transport.get_write_buffer_size() if self.transport is not None else 0
+        """What the peer's kernel has not confirmed: in the loop's buffer, and in that of our kernel.
+
+        The loop writes again when a third of the kernel's buffer is free, which takes a slow reader many seconds.
+        """
+        if self.transport is None:
+            return 0
+        unsent = self.transport.get_write_buffer_size()
+        with contextlib.suppress(OSError):
+            answer = fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+            unsent += int.from_bytes(answer, "little")
+        return unsent
 
     @property
     def is_held_back(self) -> bool:
@@ -175,9 +186,10 @@ class SocketEnd(asyncio.Protocol):
         """Asked by the watch, and when the loop's buffer is empty: end, go on waiting, or give up (`Flushing`)."""
         if self.transport is None:
             return
-        unsent = self._unsent_bytes
+        # Also what only the kernel still has: it drops that if the peer says something to a socket that is closed.
+        unsent = self.backlog
         flushed = self.outflow.pushed - unsent
-        if not self.outflow.queue and not (unsent if self._ends_in_reset else self.backlog) and self._is_settled(now):
+        if not self.outflow.queue and not unsent and self._is_settled(now):
             self._end()
         elif flushed != self._flushed_bytes:
             self._flushed_bytes, self._flushed_at = flushed, now
@@ -225,17 +237,6 @@ class SocketEnd(asyncio.Protocol):
         assert self.transport is not None
         is_plain = self.transport.get_extra_info("ssl_object") is None
         return not self._ends_in_reset or is_plain or 0 < self._flushed_at <= now - SETTLED_S
-
-    @property
-    def _unsent_bytes(self) -> int:
-        """What the peer's kernel has not confirmed: in the loop's buffer, and in that of our kernel."""
-        if self.transport is None:
-            return 0
-        unsent = self.backlog
-        with contextlib.suppress(OSError):
-            answer = fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
-            unsent += int.from_bytes(answer, "little")
-        return unsent
 
     def _finish(self, *, ends_in_reset: bool) -> None:
         if self._is_closing:

@@ -30,9 +30,12 @@ var (
 	key    = flag.String("key", "", "its key")
 	mode   = flag.String("mode", "grpc", "grpc or http-connect")
 	to     = flag.String("to", "", "destination")
-	do     = flag.String("do", "get", "get, echo, hold, dial")
+	do     = flag.String("do", "get", "get, echo, hold, dial, read")
 	path   = flag.String("path", "/", "what get asks for")
 	count  = flag.Int("count", 1, "how many at once")
+	quick  = flag.Int64("quick", 0, "bytes that read takes as they come")
+	rate   = flag.Int64("rate", 0, "bytes a second that it takes after those; 0 is without a limit")
+	slow   = flag.Duration("slow", 0, "for how long it takes no more than that")
 	dialIn = flag.Duration("dial-in", 30*time.Second, "time for the dial; negative is over already; 0 is random")
 	liveIn = flag.Duration("live-in", time.Minute, "time for the whole tunnel")
 )
@@ -143,6 +146,32 @@ func echo(conn net.Conn) error {
 	return nil
 }
 
+// Everything up to the end, for a while at a limited rate as by an API server whose own client is slow.
+func read(conn net.Conn) string {
+	var got int64
+	var slowSince time.Time
+	conn.Write([]byte("begin")) // a stock client loses what comes at once with the answer to its dial
+	for part := make([]byte, 16384); ; {
+		n, err := conn.Read(part)
+		got += int64(n)
+		if err == io.EOF {
+			return fmt.Sprintf("%d bytes", got)
+		}
+		if err != nil {
+			return fmt.Sprintf("error after %d bytes: %v", got, err)
+		}
+		if got < *quick || *rate == 0 {
+			continue
+		}
+		if slowSince.IsZero() {
+			slowSince = time.Now()
+		}
+		if time.Since(slowSince) < *slow {
+			time.Sleep(time.Duration(int64(n) * int64(time.Second) / *rate))
+		}
+	}
+}
+
 func act() string {
 	if *do == "get" {
 		return get()
@@ -154,6 +183,9 @@ func act() string {
 	defer conn.Close()
 	if *do == "dial" {
 		return "connected"
+	}
+	if *do == "read" {
+		return read(conn)
 	}
 	if err := echo(conn); err != nil {
 		return "error " + err.Error()
