@@ -90,7 +90,7 @@ def _another(value: Json) -> Json:
 def test_flags_become_a_flag_patch_that_survives_another_command() -> None:
     edited = subject("kube-apiserver", lambda document: with_flags(document, "--profiling=false", "--event-ttl=2h"))
     (file,) = capture([edited], compare(edited), SCHEMA)
-    assert (file.name, file.text) == ("kube-apiserver-found+args.yaml", 'event-ttl: 2h\nprofiling: "false"\n')
+    assert (file.name, file.text) == ("kube-apiserver~found+args.yaml", 'event-ttl: 2h\nprofiling: "false"\n')
     assert needs_marker([file])
 
 

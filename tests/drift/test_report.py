@@ -20,7 +20,7 @@ TEXT = f"""\
     declared:  7    # patch.yaml:1:8 (strategic patch)
     on disk:   7    # /etc/kubernetes/manifests/kube-scheduler.yaml
   spec.containers[name=kube-scheduler].command[--profiling]  [hand-edit]: {NOTHING}
-    declared:  (nothing)    # not declared
+    declared:  not there    # not declared
     on disk:   "false"    # /etc/kubernetes/manifests/kube-scheduler.yaml
 """
 

@@ -34,7 +34,7 @@ _OWNERS = {
     "config": "lifecycle",
     "cri": "lifecycle",
     "documents": "patches",
-    "drift": "lifecycle",
+    "drift": "upgrade",
     "engine": "engine",
     "etcd": "lifecycle",
     "fleet": "fleet",

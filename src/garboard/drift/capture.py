@@ -18,7 +18,7 @@ from garboard.patches.json_values import Absent, JsonOrAbsent
 from garboard.schema import Schema
 from garboard.values import dataclass
 
-_SUFFIX = "-found"  # kubeadm reads it as part of the name; it says where the patch comes from
+_SUFFIX = "~found"  # part of the name for kubeadm; a tilde sorts behind the other patches of the target
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ def _captured(
     flags = tuple(each for each in kept if _is_main_flag(each.path, target))
     others = tuple(each for each in kept if each not in flags)
     if others:
-        wanted = with_fields(declared, {each.path: each.on_disk.value for each in others})
+        wanted = with_fields(declared, {each.path: each.actual.value for each in others})
         type_, patch = _smallest(declared, wanted, target, schema)
         yield CapturedFile(f"{target.name}{_SUFFIX}+{type_}.yaml", write_yaml(patch), others)
     if flags:
-        args: dict[str, Json] = {str(each.path[-1]).lstrip("-"): _flag(each.on_disk.value) for each in flags}
+        args: dict[str, Json] = {str(each.path[-1]).lstrip("-"): _flag(each.actual.value) for each in flags}
         if is_for_kubeadm:
             operations: Json = [each.operation for each in compile_args(args, copy_of(declared))]
             yield CapturedFile(f"{target.name}{_SUFFIX}-flags+json.yaml", write_yaml(operations), flags)

@@ -7,10 +7,11 @@ from garboard.documents import equal, marshal_yaml
 from garboard.drift.difference import NOT_LOOKED_AT, Difference, DriftKind, Seen
 from garboard.drift.leaves import Leaf, LeafPath, leaves_of, same_meaning
 from garboard.drift.subject import DeclaredDocument, DriftSubject, FoundDocument
-from garboard.drift.surroundings import STARTUP_THRESHOLD, TIMEOUT, surrounding_of
+from garboard.drift.surroundings import RELEASE, STARTUP_THRESHOLD, TIMEOUT, is_other_release, surrounding_of
 from garboard.patches import Origin, OriginKind
 from garboard.values import dataclass
 
+_KUBELET = "KubeletConfiguration "
 _Leaves = Mapping[LeafPath, Leaf]
 
 
@@ -112,20 +113,29 @@ def _judged_as_declared(
     declared, rendered = sides.declared or {}, sides.rendered or {}
     if same_meaning(leaf, declared.get(path)):
         if sides.rendered is not None and not same_meaning(leaf, rendered.get(path)):
-            return DriftKind.PATCH, "a patch of this node has it so"
+            return DriftKind.PATCH, f"{subject.declared.label if subject.declared else ''} has it so"
         if not _is_spelt_alike(leaf, declared.get(path)):
             return DriftKind.COSMETIC, "it means the same"
         return None
-    if any(same_meaning(leaf, each.get(path)) for each in sides.patched[:-1]):
-        return DriftKind.PATCH, "a patch that is recorded for this node has it so"
+    for document, leaves in zip(subject.patched, sides.patched[:-1], strict=False):
+        if same_meaning(leaf, leaves.get(path)) and not same_meaning(leaf, rendered.get(path)):
+            return DriftKind.PATCH, f"{document.label} has it so"
     if sides.patched and same_meaning(leaf, rendered.get(path)):
         return DriftKind.PENDING, "a patch that is not on disk yet"
-    surrounding = surrounding_of(subject.component, path)
+    surrounding = _surrounding(subject.component, path, leaf, declared.get(path))
     if surrounding and not _is_configured(subject, sides, path):
         return DriftKind.ENVIRONMENTAL, surrounding
     if sides.written is not None and same_meaning(leaf, sides.written.get(path)):
         return DriftKind.PENDING, "the configuration has changed since the file was written"
+    if sides.written is None and same_meaning(leaf, None) and _is_asked_for(subject, declared.get(path)):
+        return DriftKind.PENDING, "the configuration has it, and what was rendered before has not"
     return DriftKind.HAND_EDIT, "neither the configuration nor a patch has it so"
+
+
+def _surrounding(component: str, path: LeafPath, leaf: Leaf | None, declared: Leaf | None) -> str:
+    if leaf is not None and declared is not None and is_other_release(component, path, leaf.value, declared.value):
+        return RELEASE
+    return surrounding_of(component, path)
 
 
 def _is_spelt_alike(left: Leaf | None, right: Leaf | None) -> bool:
@@ -141,7 +151,16 @@ def _is_configured(subject: DriftSubject, sides: _Sides, path: LeafPath) -> bool
     if declared is None or leaf is None:
         return False
     origin = declared.origin(leaf.at)
-    return origin.kind is OriginKind.PATCH or (origin.kind is OriginKind.CONFIG and ".extra" in origin.detail)
+    is_named = any(word in origin.detail for word in (".extra", ".imageTag"))
+    return origin.kind is OriginKind.PATCH or (origin.kind is OriginKind.CONFIG and is_named)
+
+
+def _is_asked_for(subject: DriftSubject, leaf: Leaf | None) -> bool:
+    """Say whether the user's configuration asks for a field: nothing is lost if it comes."""
+    if leaf is None or subject.declared is None:
+        return False
+    origin = subject.declared.origin(leaf.at)
+    return origin.kind is OriginKind.CONFIG and (".extra" in origin.detail or _KUBELET in origin.detail)
 
 
 def _declared_value(side: DeclaredDocument | None, leaves: _Leaves | None, path: LeafPath) -> Seen:

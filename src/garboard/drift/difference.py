@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from garboard.documents import Json
+from garboard.documents import Json, write_json
 from garboard.drift.leaves import LeafPath, show_leaf
 from garboard.patches.json_values import ABSENT, Absent, JsonOrAbsent
 from garboard.values import dataclass
@@ -26,6 +26,11 @@ class Seen:
     value: JsonOrAbsent = ABSENT
     source: str = ""
     is_known: bool = True
+
+    @property
+    def text(self) -> str:
+        """The value for people, as JSON."""
+        return "not there" if isinstance(self.value, Absent) else write_json(self.value).rstrip()
 
     def as_json(self) -> Json:
         """Return it for a JSON report; a value that is not there, or not known, is left out."""
@@ -53,6 +58,11 @@ class Difference:
     @property
     def field(self) -> str:
         return show_leaf(self.path)
+
+    @property
+    def actual(self) -> Seen:
+        """What there is: on disk, or of something that is not on disk, what runs."""
+        return self.on_disk if self.on_disk.is_known else self.running
 
     @property
     def is_drift(self) -> bool:

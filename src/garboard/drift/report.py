@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from garboard.documents import Json, write_json
+from garboard.documents import Json
 from garboard.drift.difference import Difference, DriftKind, Seen
-from garboard.patches.json_values import Absent
 
 
 def differences_as_json(differences: Sequence[Difference]) -> list[Json]:
@@ -34,5 +33,4 @@ def _field(difference: Difference) -> Iterator[str]:
 
 
 def _line(name: str, seen: Seen) -> str:
-    value = "(nothing)" if isinstance(seen.value, Absent) else write_json(seen.value).rstrip()
-    return f"    {name + ':':10} {value}" + (f"    # {seen.source}" if seen.source else "")
+    return f"    {name + ':':10} {seen.text}" + (f"    # {seen.source}" if seen.source else "")

@@ -19,6 +19,7 @@ class DeclaredDocument:
 
     document: Json
     origin: OriginOf = field(repr=False)
+    label: str = "a patch of this node"  # what explains a field that only this one has so
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,9 @@ def rendered_from(
     return DeclaredDocument(copy_of(document), origin)
 
 
-def patched_from(rendered: DeclaredDocument, patches: Sequence[Patch], subject: PatchSubject) -> DeclaredDocument:
+def patched_from(
+    rendered: DeclaredDocument, patches: Sequence[Patch], subject: PatchSubject, label: str = "a patch of this node"
+) -> DeclaredDocument:
     """Return a declared document with patches; which of them decided a field is found out when it is asked for."""
     document = apply_patches(copy_of(rendered.document), patches, subject).document
 
@@ -89,7 +92,7 @@ def patched_from(rendered: DeclaredDocument, patches: Sequence[Patch], subject: 
             return history.causes[-1].origin
         return history.origin or rendered.origin(at)
 
-    return DeclaredDocument(document, origin if patches else rendered.origin)
+    return DeclaredDocument(document, origin if patches else rendered.origin, label)
 
 
 class _Base:

@@ -1,7 +1,7 @@
 """`upgrade apply` and `upgrade node` on this machine: the cluster and the node are observed, then it is planned."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from garboard.config import GivenFlags, ResolvedVersion, cluster_text, ignored_checks, resolve_version
 from garboard.engine import Plan
-from garboard.errors import BadUsage, GarboardError, as_usage
+from garboard.errors import BadDocument, BadUsage, GarboardError, as_usage
 from garboard.host.facts import MachineFacts
 from garboard.lazy import lazy_module
 from garboard.model import DEFAULT_VERSION
@@ -23,6 +23,7 @@ from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.interpreters.objects import NodeCluster
 from garboard.node.observe import NodeInspector, Role, directory_patches, read_options
 from garboard.node.transaction import RunPolicy
+from garboard.node.upgrade_drift import with_drift
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode, Observed, Prepared, Workflow, WorkflowRequest
 from garboard.phases.node.records import recorded_set
@@ -35,6 +36,7 @@ from garboard.phases.upgrade.context import (
     observe_this_node,
     observe_upgrade,
 )
+from garboard.phases.upgrade.differences import refuse_stopping, written_by
 from garboard.phases.upgrade.tree import APPLY, NODE
 from garboard.phases.upgrade.version_policy import UpgradeRequest, refuse_version
 from garboard.phases.workflow import Placed
@@ -138,7 +140,7 @@ def _prepare_node(request: WorkflowRequest, node: LocalNode) -> Prepared[Upgrade
 @contextmanager
 def _observe(
     prepared: Prepared[UpgradeInput],
-    _selected: Sequence[Placed[UpgradeContext]],
+    selected: Sequence[Placed[UpgradeContext]],
     request: WorkflowRequest,
     node: LocalNode,
     *,
@@ -156,13 +158,14 @@ def _observe(
     node.warn(upgraded.warnings)
     if given.prints_config:
         node.reporter.show(cluster_text(upgraded.former, upgraded.former.facts))
+    patches_given, recorded = _patches(given, flags, this, cluster, is_worker=is_worker)
     context = observe_upgrade(
         this,
         upgraded,
         _options(given, upgraded, is_first=is_first),
         host=node_host(machine),
         machine=machine,
-        patches=_patches(given, flags, this, cluster, is_worker=is_worker),
+        patches=patches_given,
         now=datetime.now(UTC),
         objects=cluster,
         timeouts=given.timeouts,
@@ -170,6 +173,9 @@ def _observe(
         inspector=NodeInspector(machine.manager),
         ignored_checks=given.ignored_checks,
     )
+    context = with_drift(context, recorded, request.flags, node, is_shown=prepared.is_shown)
+    if not any(each.path == PREFLIGHT for each in selected) and not prepared.is_shown:
+        refuse_stopping(context, written_by(each.path for each in selected))
     yield Observed(context=context, settings=_settings(context, kubeconfig, server, given.lease), cluster=cluster)
 
 
@@ -206,20 +212,21 @@ def _registration(settings: UpgradeNode, this: ThisNode) -> NodeRegistration:
 
 def _patches(
     given: UpgradeInput, flags: GivenFlags, this: ThisNode, cluster: NodeCluster, *, is_worker: bool
-) -> NodePatches:
-    """Return the patches that were given; else those that the cluster has recorded for this node."""
+) -> tuple[NodePatches, NodePatches]:
+    """Return the patches that count, and those that the cluster has recorded for this node: they count by default."""
     role: Role = "worker" if is_worker else "control-plane"
     found = directory_patches(given.settings.patches_directory or "", this.name, flags, role=role)
-    if found.list_files is not None:
-        return found
-    recorded = recorded_set(cluster, this.name, is_worker=is_worker)
-    if recorded is None:
-        return found
+    kept = None
+    with suppress(BadDocument) if found.list_files is not None else nullcontext():
+        kept = recorded_set(cluster, this.name, is_worker=is_worker)
+    if kept is None:
+        return found, NodePatches()
     files = [
         patches.PatchFile(path, f"ConfigMap garboard-patches: {path}", partial(bytes, data))
-        for path, data in sorted(recorded.files.items())
+        for path, data in sorted(kept.files.items())
     ]
-    return replace(found, list_files=lambda: files, node_name=this.name, role=role)
+    recorded = replace(found, list_files=lambda: files, node_name=this.name, role=role)
+    return (recorded if found.list_files is None else found), recorded
 
 
 def _settings(context: UpgradeContext, kubeconfig: str, server: str, lease: LeaseToken | None) -> RunSettings:

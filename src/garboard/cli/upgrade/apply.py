@@ -1,7 +1,7 @@
 """`garboard upgrade apply`: the cluster and its first node raised to a version, as a whole or phase by phase."""
 
 from garboard.cli.flags import switch, text
-from garboard.cli.upgrade.flags import LEASE, NODE_FLAGS
+from garboard.cli.upgrade.flags import DRIFT, LEASE, NODE_FLAGS
 from garboard.cli.workflow_commands import WorkflowFlags, WorkflowGroup, by_name
 from garboard.model.paths import ADMIN_CONF
 from garboard.node.upgrade import APPLY_WORKFLOW
@@ -20,7 +20,7 @@ APPLY_FLAGS = {
 }
 
 apply = WorkflowGroup[UpgradeContext](
-    WorkflowFlags(APPLY_WORKFLOW, APPLY_FLAGS, more_flags=by_name(LEASE), undoes_failures=True),
+    WorkflowFlags(APPLY_WORKFLOW, APPLY_FLAGS, more_flags=by_name(DRIFT, LEASE), undoes_failures=True),
     takes="version",
     summary="Upgrade the cluster and this node, which is the first one.",
     epilog="Example: garboard upgrade apply v1.37.1 --dry-run",

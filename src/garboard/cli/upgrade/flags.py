@@ -18,4 +18,10 @@ NODE_FLAGS = by_name(
     ),
     SHARED_FLAGS["skip-phases"],
 )
+DRIFT = string_slice(
+    "drift",
+    "What becomes of live differences that nothing explains: keep (as patches, which are recorded), drop or abort; for"
+    " one of them NAME=keep, where NAME is a component or COMPONENT:FIELD, such as kube-apiserver:--profiling.",
+    metavar="[NAME=]CHOICE",
+)
 LEASE = click.Option(["--lease"], metavar="HOLDER:TOKEN", default="", hidden=True)

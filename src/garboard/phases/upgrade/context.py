@@ -19,6 +19,7 @@ from garboard.phases.patching import NodePatches
 from garboard.phases.preflight import MachineInspector
 from garboard.phases.static_pods import ORDER
 from garboard.phases.upgrade.cluster import UpgradedCluster
+from garboard.phases.upgrade.drift_choices import NodeDrift
 from garboard.pki.chain import common_name_of
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.values import dataclass
@@ -46,6 +47,7 @@ class UpgradeContext(NodeContext):
     upgraded: UpgradedCluster
     options: UpgradeOptions
     manifests: Mapping[str, bytes] = field(default_factory=dict)  # by component; none on a worker
+    drift: NodeDrift = field(default_factory=NodeDrift)  # how the node differs from what its cluster declares
 
     @property
     def is_control_plane(self) -> bool:

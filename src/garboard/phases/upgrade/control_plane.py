@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from garboard.documents import Json, read_yaml
+from garboard.documents import read_yaml
 from garboard.engine import AwaitGate, ControlService, Note, RemoveFile, SaveSnapshot, Step, WriteFile
 from garboard.manifests import ControlPlaneNode
 from garboard.manifests.etcd import CLIENT_PORT, PEER_PORT
@@ -38,7 +38,6 @@ _CERTIFICATES = {
     "kube-controller-manager": ("controller-manager.conf",),
     "kube-scheduler": ("scheduler.conf",),
 }
-_JOINING_FLAGS = ("--initial-cluster=", "--initial-cluster-state=")
 _ADMINISTRATORS = ("admin.conf", "super-admin.conf")
 
 
@@ -80,7 +79,7 @@ def _under_lease(context: UpgradeContext, pods: Sequence[ReplacedPod], steps: Se
 def render_pods(context: UpgradeContext) -> tuple[list[Note], list[ReplacedPod]]:
     """Return the static pods of this node as they are and as they shall be; what decodes to the same is the same."""
     patches = context.patches.begin(context.cluster.release)
-    node = _node(context)
+    node = rendered_node(context)
     wanted = [control_plane_pod(name, node) for name in CONTROL_PLANE]
     notes = list[Note]()
     if isinstance(context.cluster.etcd, LocalEtcd) and context.options.upgrades_etcd:
@@ -122,30 +121,13 @@ def _former_etcd(context: UpgradeContext) -> str:
     return ".".join(map(str, former[:2])) if former[:2] != target[:2] else ""
 
 
-def edited_pods(context: UpgradeContext) -> tuple[str, ...]:
-    """Return the static pods that are not what the configuration and the patches make at this very version.
-
-    A member of etcd keeps in its flags how it once joined, which says nothing about now.
-    """
-    _, pods = render_pods(context)
-    return tuple(pod.component for pod in pods if _comparable(pod.former) != _comparable(pod.manifest))
-
-
-def _comparable(manifest: bytes) -> Json:
-    document = read_yaml(manifest, source="")
-    container = container_of(document, ETCD) if isinstance(document, dict) else {}
-    words = container.get("command")
-    if isinstance(words, list):
-        container["command"] = [word for word in words if not str(word).startswith(_JOINING_FLAGS)]
-    return document
-
-
 def _unless_same(former: bytes, manifest: bytes) -> bytes:
     is_same = read_yaml(former, source="") == read_yaml(manifest, source="")
     return former if is_same else manifest
 
 
-def _node(context: UpgradeContext) -> ControlPlaneNode:
+def rendered_node(context: UpgradeContext) -> ControlPlaneNode:
+    """Return this node as its static pods are rendered from it."""
     host = context.host
     if context.cluster.is_rootless:
         texts = [context.machine.read(path) or b"" for path in ("/etc/passwd", "/etc/group", "/etc/login.defs")]

@@ -16,7 +16,8 @@ from garboard.phases.node.records import record_on_control_plane
 from garboard.phases.node.uploads import plan_kubeadm_config, plan_kubelet_config
 from garboard.phases.preflight import plan_checks
 from garboard.phases.upgrade.context import UpgradeContext
-from garboard.phases.upgrade.control_plane import edited_pods, plan_control_plane, plan_kubelet_server
+from garboard.phases.upgrade.control_plane import plan_control_plane, plan_kubelet_server
+from garboard.phases.upgrade.differences import plan_differences
 from garboard.phases.upgrade.preflight import upgrade_checks
 from garboard.phases.workflow import Blocked, Phase, Planned
 
@@ -36,20 +37,22 @@ def plan_preflight(context: UpgradeContext) -> Iterator[Planned]:
         return
     yield from (Note(text, is_warning=True) for text in context.options.version_warnings)
     yield from plan_checks(upgrade_checks(context), context.inspector, context.ignored_checks)
+    yield from plan_differences(context)
 
 
 def _already(context: UpgradeContext) -> Note | Blocked:
     version = context.cluster.kubernetes_version
-    edited = edited_pods(context)
+    edited = context.drift.unlike_declared
     if not edited:
         return Note(f"the cluster has {version} already: there is nothing to do")
-    text = f"the cluster has {version} already, and {', '.join(edited)} of this node would change"
+    fields = "".join(f"\n  {each.where}: {each.field}" for each in edited)
+    text = f"the cluster has {version} already, and this node is not as it is declared"
     error = BadUsage(
-        f"{text}: an upgrade is not the way to change a cluster",
-        hint="put the manifests back as the configuration has them, or record what was edited as patches",
+        f"{text}: an upgrade is not the way to change a cluster{fields}",
+        hint="garboard change drift shows the differences, and garboard change plan what it takes to remove them",
         error_class="not-an-upgrade",
     )
-    return Blocked((Note(text, is_warning=True),), error)
+    return Blocked((Note(f"{text}:{fields}", is_warning=True),), error)
 
 
 def plan_kubelet_files(context: UpgradeContext) -> Iterator[Step | Note]:
