@@ -263,11 +263,29 @@ def live_dns(context: UpgradeContext) -> dict[str, Any]:
     return found
 
 
-def test_an_edited_coredns_stops_the_node_that_upgrades_it() -> None:
+def test_an_edited_coredns_is_kept_by_the_node_that_upgrades_it() -> None:
     node = upgraded_node()
-    live_dns(node)["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] = "500Mi"
-    assert len(blocked(find_drift(node, NOBODY))) == 1
-    assert blocked(find_drift(node, DriftChoices.parse(["keep"]))) == []
+    live_dns(node)["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["periodSeconds"] = 1
+    found = find_drift(node, NOBODY)
+    assert blocked(found) == []
+    content = content_of(found.patches)
+    assert content is not None
+    assert b"periodSeconds: 1" in content.files["corednsdeployment~found+strategic.yaml"]
+
+
+@pytest.mark.parametrize(("word", "errors"), [("corednsdeployment=drop", 0), ("abort", 1)])
+def test_an_edited_coredns_is_not_kept_against_a_choice(word: str, errors: int) -> None:
+    node = upgraded_node()
+    live_dns(node)["spec"]["minReadySeconds"] = 5
+    found = find_drift(node, DriftChoices.parse([word]))
+    assert (len(blocked(found)), content_of(found.patches)) == (errors, None)
+
+
+def test_an_edited_kube_proxy_stops_where_it_cannot_be_patched() -> None:
+    node = upgraded_node(target="v1.36.5")
+    assert isinstance(node.objects, MemoryObjects)
+    node.objects.objects["DaemonSet", "kube-proxy"]["spec"]["minReadySeconds"] = 5  # type: ignore[index,call-overload]
+    assert [each.error_class for each in blocked(find_drift(node, NOBODY))] == ["unexplained-difference"]
 
 
 def test_an_edited_coredns_is_told_on_nodes_that_leave_it_alone() -> None:
@@ -275,7 +293,19 @@ def test_an_edited_coredns_is_told_on_nodes_that_leave_it_alone() -> None:
     live_dns(node)["spec"]["minReadySeconds"] = 5
     found = find_drift(node, NOBODY)
     assert blocked(found) == []
-    assert any("will stop for it" in each for each in notes(found))
+    assert any("The last control plane, which upgrades it, decides" in each for each in notes(found))
+
+
+def test_a_worker_compares_its_kubelet_alone() -> None:
+    class OfWorker(MemoryObjects):
+        def find(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+            assert kind == "Node", f"a kubelet may not read {kind} {name}"
+            return super().find(kind, namespace, name)
+
+    node = replace(upgraded_node(is_first=False), manifests={}, objects=OfWorker())
+    assert isinstance(node.machine, MemoryMachine)
+    node.machine.files[CONFIG_FILE] += b"maxPods: 50\n"
+    assert fields(find_drift(node, NOBODY)) == ["maxPods"]
 
 
 def test_more_replicas_of_coredns_are_no_difference() -> None:

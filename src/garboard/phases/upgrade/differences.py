@@ -78,7 +78,9 @@ def find_drift(
     found = compare_all(subjects)
     own = tuple(each for each in found if each.component not in ADDONS or upgrades_addons(context))
     chosen = tuple(
-        (each, choice) for each in hand_edits(own) if (choice := choices.of(each) or (ask(each) if ask else None))
+        (each, choice)
+        for each in hand_edits(own)
+        if (choice := choices.of(each) or (ask(each) if ask else _unasked(context, each)))
     )
     kept = _kept(context, subjects, [each for each, choice in chosen if choice is DriftChoice.KEEP])
     patched = replace(context, patches=_with_files(context, kept))
@@ -93,6 +95,16 @@ def find_drift(
         former_findings=former,
     )
     return replace(patched, drift=drift)
+
+
+def _unasked(context: UpgradeContext, difference: Difference) -> DriftChoice | None:
+    """Return what becomes of a difference without a choice: an addon that can be patched is kept as it is.
+
+    It was edited in the cluster, as users do with objects. The node that upgrades it comes last: to stop there would
+    leave the cluster half upgraded.
+    """
+    is_kept = difference.component in ADDONS and can_keep(difference, load_schema(context.cluster.release))
+    return DriftChoice.KEEP if is_kept else None
 
 
 def plan_differences(context: UpgradeContext) -> Iterator[Note | Blocked]:
@@ -111,7 +123,7 @@ def plan_differences(context: UpgradeContext) -> Iterator[Note | Blocked]:
             text = f"{each.where}: {each.field} becomes {_declared(each)}, it is {_value(each)}: {each.reason}"
             yield Note(text, is_warning=True)
     for each in drift.later:
-        text = f"{each.where}: {each.field} was edited by hand. The node that upgrades the addons last will stop for it"
+        text = f"{each.where}: {each.field} was edited by hand. The last control plane, which upgrades it, decides"
         yield Note(text, is_warning=True)
     if drift.stopping:
         yield _blocked(drift.stopping)
