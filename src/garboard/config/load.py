@@ -279,16 +279,20 @@ def _without_type(tree: Tree) -> Tree:
 
 
 def load_stored_cluster(
-    data: bytes | str, host: HostFacts, *, name: str = "ConfigMap kubeadm-config"
+    data: bytes | str, host: HostFacts, *, name: str = "ConfigMap kubeadm-config", is_strict: bool = False
 ) -> Loaded[ClusterConfiguration]:
-    """Load the stored configuration: any API version of the minor, and unknown feature gates without a warning."""
-    file = ConfigFile.read(data, file=name, host=host, options=_STORED)
+    """Load the stored configuration: any API version of the minor, and unknown feature gates without a warning.
+
+    Before something is stored it is read strictly, so that a misspelt field is refused.
+    """
+    options = replace(_STORED, is_strict=is_strict)
+    file = ConfigFile.read(data, file=name, host=host, options=options)
     notes = ConfigNotes()
     for document in file.documents:
         if document.gvk.kind != "ClusterConfiguration":
             continue
         try:
-            tree = in_current_shape(document, verify(document, file.version.facts, _STORED, notes))
+            tree = in_current_shape(document, verify(document, file.version.facts, options, notes))
         except BadDocument as error:
             raise BadDocument(
                 f"failed to decode cluster configuration data: {error.message}", hint=error.hint
@@ -304,9 +308,11 @@ def load_stored_kubelet(
     *,
     name: str = "ConfigMap kubelet-config",
     is_user_supplied: bool = False,
+    is_strict: bool = False,
 ) -> ComponentConfig:
     """Load the configuration that all kubelets of a cluster share, with defaults for unset fields."""
-    given = _stored_component(data, KUBELET_KIND, cluster, name, is_user_supplied=is_user_supplied)
+    tree = _stored_component(data, KUBELET_KIND, cluster, name, replace(_STORED, is_strict=is_strict))
+    given = ComponentConfig(KUBELET_KIND, tree, is_user_supplied=is_user_supplied)
     # The warnings about values that are not the recommended ones were given when they were stored.
     return default_components(
         ComponentConfigs(kubelet=given), cluster, ApiEndpoint(), cluster.facts, ConfigNotes()
@@ -320,19 +326,20 @@ def load_stored_kube_proxy(
     *,
     name: str = "ConfigMap kube-proxy",
     is_user_supplied: bool = False,
+    is_strict: bool = False,
 ) -> ComponentConfig:
     """Load the configuration of kube-proxy, with defaults for unset fields; `endpoint` is that of this node."""
-    given = _stored_component(data, KUBE_PROXY_KIND, cluster, name, is_user_supplied=is_user_supplied)
+    tree = _stored_component(data, KUBE_PROXY_KIND, cluster, name, replace(_STORED, is_strict=is_strict))
+    given = ComponentConfig(KUBE_PROXY_KIND, tree, is_user_supplied=is_user_supplied)
     return default_components(
         ComponentConfigs(kube_proxy=given), cluster, endpoint, cluster.facts, ConfigNotes()
     ).kube_proxy
 
 
 def _stored_component(
-    data: bytes | str, kind: str, cluster: ClusterConfiguration, name: str, *, is_user_supplied: bool
-) -> ComponentConfig:
+    data: bytes | str, kind: str, cluster: ClusterConfiguration, name: str, options: ReadOptions
+) -> Tree:
     for document in read_documents(data, file=name):
         if document.gvk.kind == kind:
-            tree = verify(document, cluster.facts, _STORED, ConfigNotes()) or {}
-            return ComponentConfig(kind, _without_type(tree), is_user_supplied=is_user_supplied)
+            return _without_type(verify(document, cluster.facts, options, ConfigNotes()) or {})
     raise BadDocument(f"{name} holds no {kind}")

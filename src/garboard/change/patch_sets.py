@@ -1,0 +1,78 @@
+"""The patch sets of nodes, as the cluster has recorded them and as they are asked for."""
+
+from collections.abc import Iterator, Mapping
+from posixpath import basename
+
+from garboard.change.plan import PlannedAttribute, PlannedObject
+from garboard.change.snapshot import ClusterSnapshot, SnapshotNode
+from garboard.documents import write_yaml
+from garboard.manifests.kubelet import PATCH_TARGET as KUBELET_TARGET
+from garboard.patches import MARKER
+from garboard.patches.unified import TextDiff
+from garboard.phases.node.records import RECORD, PatchSetContent
+from garboard.values import Json, dataclass
+
+LABEL, CAUSE = "patches", "the patches of the node changed"
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchSets:
+    """The files of every set by its digest, and the digest of the set that is asked for, if another one is."""
+
+    files: Mapping[str, Mapping[str, bytes]]
+    wanted: PatchSetContent | None = None
+
+    @classmethod
+    def of(cls, snapshot: ClusterSnapshot, wanted: PatchSetContent | None) -> "PatchSets":
+        files = {
+            digest: {path: text.encode() for path, text in texts.items()}
+            for digest, texts in snapshot.patch_sets.items()
+        }
+        if wanted is not None:
+            files[wanted.digest] = dict(wanted.files)
+        return cls(files=files, wanted=wanted)
+
+    @property
+    def is_changed(self) -> bool:
+        return self.wanted is not None
+
+    def of_node(self, node: SnapshotNode) -> tuple[str, str]:
+        """Return the digests of the sets of a node, before and after; of a worker only its kubelet is patched."""
+        if self.wanted is None:
+            return node.patch_set, node.patch_set
+        is_for_worker = any(basename(path).startswith(KUBELET_TARGET) for path in self.wanted.files)
+        is_recorded = bool(self.wanted.files) and (node.is_control_plane or is_for_worker)
+        return node.patch_set, self.wanted.digest if is_recorded else ""
+
+    def facts_of(self, node: SnapshotNode) -> str:
+        """Return what layers of a tree choose by: nothing unless one of the sets is a tree."""
+        is_tree = any(MARKER in self.files.get(digest, {}) for digest in self.of_node(node))
+        return node.name if is_tree else ""
+
+
+def patch_attribute(patch_sets: PatchSets, snapshot: ClusterSnapshot) -> tuple[PlannedAttribute, ...]:
+    """Return the change of the patch set as an attribute, if any node gets another one."""
+    moved = [node for node in snapshot.nodes if len(set(patch_sets.of_node(node))) > 1]
+    if not moved:
+        return ()
+    former = sorted({patch_sets.of_node(node)[0][:_SHOWN] for node in moved})
+    after = next((patch_sets.of_node(node)[1][:_SHOWN] for node in moved), "")
+    reason = f"{len(moved)} of {len(snapshot.nodes)} nodes get another patch set, which the cluster records"
+    before: Json = former[0] if len(former) == 1 else [*former]
+    return (PlannedAttribute(label=LABEL, before=before or None, after=after or None, reason=reason),)
+
+
+def record_part(patch_sets: PatchSets, snapshot: ClusterSnapshot) -> Iterator[PlannedObject]:
+    """Yield the record of the patch sets, if any node gets another one."""
+    before, after = ({node.name: patch_sets.of_node(node)[index] for node in snapshot.nodes} for index in (0, 1))
+    if before == after:
+        return
+    old, new = (write_yaml({f"node.{name}": each for name, each in sets.items() if each}) for sets in (before, after))
+    data = {f"node.{name}": digest for name, digest in after.items()}
+    wanted = patch_sets.wanted
+    if wanted is not None and wanted.files:
+        data[f"set.{wanted.digest}"] = wanted.packed()
+    diff = "".join(TextDiff.of(old, new, (RECORD, RECORD)).lines)
+    cause = "an upgrade or another change must not drop the patches"
+    yield PlannedObject(kind="ConfigMap", name=RECORD, cause=cause, diff=diff, data=tuple(sorted(data.items())))

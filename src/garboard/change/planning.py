@@ -1,0 +1,100 @@
+"""From a snapshot and a request to a plan: merged, validated, judged, and rendered twice to see what it touches."""
+
+from collections.abc import Iterator, Sequence
+
+from garboard.change.attribute import CLUSTER
+from garboard.change.configuration import completed, endpoint_of, read_configuration
+from garboard.change.differences import AttributeChange, differences
+from garboard.change.findings import ChangeContext
+from garboard.change.hand_edits import hand_edits
+from garboard.change.node_work import ClusterWork, planned_work
+from garboard.change.objects import object_parts, proxy_parts
+from garboard.change.observations import observations
+from garboard.change.patch_sets import PatchSets, patch_attribute, record_part
+from garboard.change.plan import ChangePlan, NodeChange, PlannedAttribute, PlannedObject
+from garboard.change.request import ChangeRequest, NewPatchSet, RequestedDocuments, requested
+from garboard.change.rulings import (
+    default_label,
+    left_out_findings,
+    node_attributes,
+    refuse_codes,
+    ruled,
+    with_placed,
+)
+from garboard.change.snapshot import ClusterSnapshot
+from garboard.change.validation import refuse_invalid, whole_findings
+from garboard.schema import load_schema
+
+
+def plan_change(snapshot: ClusterSnapshot, request: ChangeRequest, accepted: Sequence[str] = ()) -> ChangePlan:
+    """Return what a request would do to a cluster; equal inputs give equal plans.
+
+    A request that makes no sense, or that kubeadm would refuse, is refused with an error. What is dangerous is not: the
+    plan says so, and holds no steps while it is blocked.
+    """
+    refuse_codes(accepted)
+    current = read_configuration(snapshot)
+    wanted = requested(request, current.documents, load_schema(current.cluster.release))
+    version, wanted = _without_version(wanted, current.cluster.kubernetes_version)
+    target = completed(wanted.documents, current, endpoint_of(snapshot))
+    refuse_invalid(current, target)
+    changes = (*version, *differences(current.documents, target.documents))
+    context = ChangeContext(snapshot=snapshot, current=current, target=target)
+    patch_sets = PatchSets.of(snapshot, request.content if isinstance(request, NewPatchSet) else None)
+    work = planned_work(context, changes, patch_sets, accepted)
+    attributes = (
+        *_attributes(changes, context, wanted, work, accepted),
+        *patch_attribute(patch_sets, snapshot),
+        *node_attributes(wanted.of_nodes),
+    )
+    plan = ChangePlan(
+        attributes=attributes,
+        parts=tuple(_parts(context, changes, work, patch_sets)),
+        follow_ups=work.follow_ups,
+        observed=observations(snapshot),
+        warnings=current.warnings,
+    )
+    return plan.without_parts() if plan.is_blocked else plan
+
+
+def _without_version(
+    wanted: RequestedDocuments, current: str
+) -> tuple[tuple[AttributeChange, ...], RequestedDocuments]:
+    """Take another version out of a request, and return it as a change: all else is planned for the one that runs."""
+    document = dict(wanted.documents[CLUSTER])
+    given = document.get("kubernetesVersion")
+    if given is None or given == current:
+        return (), wanted
+    change = AttributeChange(kind=CLUSTER, path=("kubernetesVersion",), before=current, after=given)
+    return (change,), wanted.with_document(CLUSTER, {**document, "kubernetesVersion": current})
+
+
+def _attributes(
+    changes: tuple[AttributeChange, ...],
+    context: ChangeContext,
+    wanted: RequestedDocuments,
+    work: ClusterWork,
+    accepted: Sequence[str],
+) -> tuple[PlannedAttribute, ...]:
+    findings = work.judged
+    placed = [
+        *whole_findings(changes, context),
+        *left_out_findings(changes, wanted.left_out, wanted.rewritten),
+        *work.placed,
+        *hand_edits(context, work),
+    ]
+    return ruled(changes, with_placed(findings, placed, default_label(changes, "")), accepted)
+
+
+def _parts(
+    context: ChangeContext, changes: tuple[AttributeChange, ...], work: ClusterWork, patch_sets: PatchSets
+) -> Iterator[NodeChange | PlannedObject]:
+    """Yield the work in order: one control plane, what is stored, the others, workers; then kube-proxy and CoreDNS."""
+    stored = [*object_parts(context, changes), *record_part(patch_sets, context.snapshot)]
+    canary, *others = work.nodes or (None,)
+    if canary is not None:
+        yield canary
+    yield from stored
+    yield from (each for each in others if each is not None)
+    yield from proxy_parts(context, changes)
+    yield from work.shared

@@ -1,0 +1,196 @@
+"""The configuration that is asked for, looked at as a whole: networks, agreement between documents, rules of results.
+
+The codes of results are those of `patch lint`: what a component refuses, and what the cluster loses.
+"""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
+
+from garboard.change.attribute import CLUSTER, KUBE_PROXY, KUBELET
+from garboard.change.configuration import StoredConfiguration
+from garboard.change.differences import AttributeChange
+from garboard.change.findings import ChangeContext, ChangeFinding
+from garboard.change.rendering import RenderedPod
+from garboard.config import ConfigNotes, InvalidConfiguration
+from garboard.config.validate_cluster import cluster_problems
+from garboard.documents import DocumentPath, Json
+from garboard.manifests import ConfigField
+from garboard.model.addresses import parse_networks
+from garboard.patches import find_target
+from garboard.patches.results import judge
+from garboard.rules import DocumentField, ResultFinding, flag_rules
+from garboard.schema import load_schema
+from garboard.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFinding:
+    """A finding with the label of the attribute that it is about; empty if it is about none in particular."""
+
+    label: str
+    finding: ChangeFinding
+
+
+def refuse_invalid(current: StoredConfiguration, target: StoredConfiguration) -> None:
+    """Refuse what kubeadm would refuse as well, unless the cluster stores it already."""
+    known = {str(each) for each in cluster_problems(current.cluster, ConfigNotes())}
+    found = [str(each) for each in cluster_problems(target.cluster, ConfigNotes())]
+    problems = [each for each in found if each not in known]
+    if problems:
+        raise InvalidConfiguration("the new ClusterConfiguration", problems, hint="garboard config validate")
+
+
+def whole_findings(changes: tuple[AttributeChange, ...], context: ChangeContext) -> Iterator[PlacedFinding]:
+    """Yield what is wrong with networks that overlap, and with documents that no longer agree."""
+    labels = {(each.kind, each.path[0]): each.label for each in changes}
+    yield from _overlaps(labels, context)
+    yield from _disagreements(labels, context)
+    yield from _shadows(changes, context)
+    yield from _proxy_gates(changes, context)
+
+
+def _overlaps(labels: Mapping[tuple[str, str], str], context: ChangeContext) -> Iterator[PlacedFinding]:
+    label = labels.get((CLUSTER, "networking"))
+    if label is None:
+        return
+    networking = context.target.cluster.networking
+    services, pods = (parse_networks(text) or () for text in (networking.service_subnet, networking.pod_subnet))
+    for one in services:
+        for other in pods:
+            if one.version == other.version and one.overlaps(other):
+                reason = f"serviceSubnet {one} and podSubnet {other} share addresses"
+                yield PlacedFinding(label, ChangeFinding(code="cidr-overlap", reason=reason))
+    addresses = [(node.name, each.address) for node in context.snapshot.nodes for each in node.addresses]
+    for name, text in addresses:
+        for network in (*services, *pods):
+            if _holds(network, text):
+                reason = f"{network} holds the address {text} of {name}"
+                yield PlacedFinding(label, ChangeFinding(code="cidr-overlap", reason=reason))
+
+
+def _holds(network: object, text: str) -> bool:
+    try:
+        return ip_address(text) in network  # type: ignore[operator]
+    except ValueError:
+        return False
+
+
+def _disagreements(labels: Mapping[tuple[str, str], str], context: ChangeContext) -> Iterator[PlacedFinding]:
+    """Yield documents that agreed before, and would not after."""
+    before, after = _agreements(context.current), _agreements(context.target)
+    for name, (field, found, wanted) in after.items():
+        had = before.get(name)
+        if found == wanted or (had and (had[1], had[2]) == (found, wanted)):
+            continue
+        label = labels.get(name) or labels.get((CLUSTER, "networking")) or labels.get((CLUSTER, "certificatesDir"))
+        reason = f"{field} is {found or 'not set'}, and the ClusterConfiguration makes it {wanted}"
+        route = f"--set '{field}={wanted}', or leave both as they are"
+        yield PlacedFinding(label or "", ChangeFinding(code="cluster-network-mismatch", reason=reason, route=route))
+
+
+def _agreements(configuration: StoredConfiguration) -> dict[tuple[str, str], tuple[str, str, str]]:
+    """Return fields of the components with what they are, and what the cluster's configuration makes of them."""
+    cluster, kubelet = configuration.cluster, configuration.kubelet.tree
+    networking, dns = cluster.networking, kubelet.get("clusterDNS")
+    first = str(dns[0]) if isinstance(dns, list) and dns else ""
+    authority = DocumentField(dict(kubelet)).at("authentication", "x509", "clientCAFile").text
+    found = {
+        (KUBELET, "clusterDNS"): (f"{KUBELET}:clusterDNS", first, networking.dns_ip),
+        (KUBELET, "clusterDomain"): (
+            f"{KUBELET}:clusterDomain", str(kubelet.get("clusterDomain") or ""), networking.dns_domain,
+        ),
+        (KUBELET, "authentication"): (
+            f"{KUBELET}:authentication.x509.clientCAFile", authority, f"{cluster.certificates_dir}/ca.crt",
+        ),
+    }  # fmt: skip
+    if configuration.kube_proxy is not None and networking.pod_subnet:
+        range_ = str(configuration.kube_proxy.tree.get("clusterCIDR") or "")
+        found[(KUBE_PROXY, "clusterCIDR")] = (f"{KUBE_PROXY}:clusterCIDR", range_, networking.pod_subnet)
+    return found
+
+
+def _shadows(changes: tuple[AttributeChange, ...], context: ChangeContext) -> Iterator[PlacedFinding]:
+    """Yield fields of the kubelet that a flag on a node stands above."""
+    for change in changes:
+        if change.kind != KUBELET:
+            continue
+        flag = _flag_of(change.path[-1])
+        nodes = [node.name for node in context.snapshot.nodes if f"--{flag}=" in (node.kubelet_flags or "")]
+        if nodes:
+            reason = f"--{flag} in kubeadm-flags.env of {', '.join(nodes)} stands above it"
+            route = "take the flag out of /var/lib/kubelet/kubeadm-flags.env there"
+            yield PlacedFinding(change.label, ChangeFinding(code="shadowed-by-flag", reason=reason, route=route))
+
+
+def _flag_of(field: str) -> str:
+    """Return the flag of a kubelet's field: `maxPods` is --max-pods."""
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in field)
+
+
+def _proxy_gates(changes: tuple[AttributeChange, ...], context: ChangeContext) -> Iterator[PlacedFinding]:
+    rules = flag_rules(load_schema(context.target.cluster.release), "kube-proxy")
+    for change in changes:
+        if change.kind == KUBE_PROXY and change.path[0] == "featureGates" and len(change.path) == 2 and rules:
+            if change.after is None:
+                continue
+            for problem in rules.gate(change.path[1], change.after if isinstance(change.after, bool) else None):
+                finding = ChangeFinding(code=problem.code, reason=problem.message, route=problem.hint or "")
+                yield PlacedFinding(change.label, finding)
+
+
+def pod_findings(
+    component: str,
+    before: RenderedPod,
+    after: RenderedPod,
+    changes: tuple[AttributeChange, ...],
+    context: ChangeContext,
+) -> Iterator[PlacedFinding]:
+    """Yield what a component refuses in its new manifest, or the cluster loses by it, at its attribute."""
+    for each in _result_findings(component, before.document, after.document, context):
+        source = after.source_of(each.path)
+        label = _label_of(source, changes, after.document, each.path) if isinstance(source, ConfigField) else ""
+        yield PlacedFinding(label, _as_finding(each))
+
+
+def kubelet_findings(
+    before: Mapping[str, Json], after: Mapping[str, Json], changes: tuple[AttributeChange, ...], context: ChangeContext
+) -> Iterator[PlacedFinding]:
+    """Yield what the kubelet refuses in its new configuration, or the node loses by it."""
+    for each in _result_findings("kubeletconfiguration", dict(before), dict(after), context):
+        own = [change for change in changes if change.kind == KUBELET and each.path[:1] == change.path[:1]]
+        nearest = [change for change in own if each.path[: len(change.path)] == change.path] or own
+        yield PlacedFinding(nearest[0].label if nearest else "", _as_finding(each))
+
+
+def _result_findings(target_name: str, before: Json, after: Json, context: ChangeContext) -> list[ResultFinding]:
+    """Return the findings about a result that were not there before."""
+    release = context.target.cluster.release
+    target, schema = find_target(target_name, release), load_schema(release)
+    known = {(each.code, each.message) for each in judge(before, before, target, schema)}
+    return [each for each in judge(before, after, target, schema) if (each.code, each.message) not in known]
+
+
+def _as_finding(found: ResultFinding) -> ChangeFinding:
+    return ChangeFinding(code=found.code, reason=found.message, route=found.hint or found.rule.mend)
+
+
+def _label_of(source: ConfigField, changes: tuple[AttributeChange, ...], document: Json, path: DocumentPath) -> str:
+    """Return the label of the change that a field of the configuration belongs to."""
+    steps = tuple(step for step in source.path if isinstance(step, str))
+    own = [each for each in changes if each.kind == source.kind and steps[: len(each.path)] == each.path]
+    if len(own) < 2:
+        return own[0].label if own else ""
+    word = _at(document, path)
+    name = word.lstrip("-").partition("=")[0] if isinstance(word, str) else ""
+    return next((each.label for each in own if each.item == name), own[0].label)
+
+
+def _at(document: Json, path: DocumentPath) -> Json:
+    for step in path:
+        if isinstance(document, dict):
+            document = document.get(str(step))
+        elif isinstance(document, list) and isinstance(step, int) and step < len(document):
+            document = document[step]
+        else:
+            return None
+    return document
