@@ -42,6 +42,7 @@ COMMANDS = {
     "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),
     "certs": LazyCommand("garboard.cli.certs:certs", "Check, renew and request the certificates of a node."),
     "kubeconfig": LazyCommand("garboard.cli.kubeconfig:kubeconfig", "Make kubeconfig files."),
+    "fleet": LazyCommand("garboard.cli.fleet:fleet", "Render and provision clusters from Hive's documents."),
     "lab": LazyCommand("garboard.cli.lab:lab", "Run a real cluster on this machine, without Docker or VM."),
     "tunnel": LazyCommand("garboard.cli.tunnel:tunnel", "Run a Konnectivity proxy server or agent."),
     "version": LazyCommand("garboard.cli.version:version", "Show the version and the supported Kubernetes minors."),

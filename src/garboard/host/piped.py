@@ -7,8 +7,9 @@ import os
 import selectors
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
 from garboard.host.processes import CommandFailed
@@ -24,8 +25,19 @@ _LOOK_EVERY_S = 0.25
 _END_WITHIN_S = 5.0
 
 
-def run_piped(command: Sequence[str], take: Take, *, stdin: bytes = b"", timeout_s: float) -> int | None:
+def run_piped(
+    command: Sequence[str],
+    take: Take,
+    *,
+    stdin: bytes = b"",
+    timeout_s: float,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    keep: Sequence[int] = (),
+) -> int | None:
     """Run `command`, pass on what it writes, and return its status as `subprocess` does; None after a timeout.
+
+    `env` is added to our environment, and `keep` are descriptors that it gets open, such as that of a lock.
 
     It has a session of its own: a Ctrl-C at our terminal does not reach it, and it cannot ask for a password there.
     After a timeout, and when `take` raises, it is ended with all that it has started in that session.
@@ -33,7 +45,7 @@ def run_piped(command: Sequence[str], take: Take, *, stdin: bytes = b"", timeout
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-            start_new_session=True,
+            start_new_session=True, cwd=cwd, env={**os.environ, **env} if env is not None else None, pass_fds=keep,
         )  # fmt: skip
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -136,7 +136,7 @@ class Carrier:
 
     def status(self, node: str) -> RemoteStatus:
         """Ask a node for its runs, also the closed ones, and for the command that is at work."""
-        return self._ask(node, STATUS, read_status)
+        return self.ask(node, STATUS, read_status)
 
     def run(self, node: str, words: Sequence[str], *, stdin: bytes = b"", timeout_s: float) -> Outcome:
         """Run `garboard WORDS` on a node and report its output line by line; secrets and files go by `stdin`."""
@@ -200,8 +200,16 @@ class Carrier:
             )
         return CommandFound(reason, found[0].since(before))
 
-    def _ask(self, node: str, words: Sequence[str], read: Callable[[str], Answer]) -> Answer:
-        """Return what a command answers that changes nothing."""
+    def ask(
+        self,
+        node: str,
+        words: Sequence[str],
+        read: Callable[[str], Answer],
+        *,
+        stdin: bytes = b"",
+        timeout_s: float = ANSWER_WITHIN_S,
+    ) -> Answer:
+        """Return what a command answers; one that changes something has to bear being asked again."""
         answer, said = bytearray(), bytearray()
 
         def take(name: Stream, data: bytes) -> None:
@@ -211,9 +219,9 @@ class Carrier:
                 raise NodeUnknown(f"{node} answers garboard {' '.join(words)} without end")
             del said[:-LONGEST_ANSWER]
 
-        status = run_piped(self._via.command(node, words), take, timeout_s=ANSWER_WITHIN_S)
+        status = run_piped(self._via.command(node, words), take, stdin=stdin, timeout_s=timeout_s)
         if status != 0:
-            outcome = _outcome(status, ANSWER_WITHIN_S)
+            outcome = _outcome(status, timeout_s)
             reason = outcome.reason if isinstance(outcome, CommandUnknown) else f"it ended with status {outcome.status}"
             last = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
             raise NodeUnknown(
@@ -231,7 +239,7 @@ class Carrier:
     ) -> dict[str, Answer | GarboardError]:
         def ask(node: str) -> Answer | GarboardError:
             try:
-                return self._ask(node, words, read)
+                return self.ask(node, words, read)
             except NodeUnknown as error:
                 return error
 

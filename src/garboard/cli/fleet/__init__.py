@@ -1,0 +1,16 @@
+"""`garboard fleet`: the table of its commands."""
+
+import click
+
+from garboard.cli.lazy import LazyCommand, LazyGroup
+
+COMMANDS = {
+    "provision": LazyCommand("garboard.cli.fleet.provision:provision", "Make the cluster of a ClusterDeployment."),
+    "deprovision": LazyCommand("garboard.cli.fleet.deprovision:deprovision", "Take back what provision has made."),
+    "host": LazyCommand("garboard.cli.fleet.host:host", "What a provisioner asks of this machine."),
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, epilog="Example: garboard fleet render -f fleet/ --check")
+def fleet() -> None:
+    """Clusters from Hive's documents: customizations, and what makes clusters of hosts or with an installer."""

@@ -1,0 +1,119 @@
+"""Output without secrets: values that are known, in the forms in which they are usually printed, and lines like theirs.
+
+A stream comes in chunks, which may end inside a secret; nothing of a line is passed on before it is known to have none.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable
+from urllib.parse import quote
+
+from garboard.documents import Json
+
+REDACTED = "REDACTED"
+REDACTED_LINE = "REDACTED LINE OF OUTPUT"
+LONGEST_LINE = 64 * 1024
+# Shorter values are words that stand anywhere, such as "admin".
+_SHORTEST = 6
+_SECRET_LINE = re.compile(
+    r"password|-----BEGIN [A-Z ]*PRIVATE KEY-----|(?:client-key-data|certificateKey|pullSecret)\b|"
+    r"\bbearer\s+\S{16,}|\b(?:secret|token)s?[\"']?\s*[:=]\s*[\"']?\S{8,}",
+    re.IGNORECASE,
+)
+_BOOTSTRAP_TOKEN = re.compile(r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b")
+_SECRET_KEYS = frozenset({"username", "password"})
+
+
+class OutputScrubber:
+    """Takes secrets out of text and of documents; it may learn more of them."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._forms: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        self.learn(*secrets)
+
+    def learn(self, *secrets: str) -> None:
+        """Add secrets; of one with several lines, each line is one."""
+        for secret in secrets:
+            lines = [each.strip() for each in secret.splitlines()]
+            for each in (secret.strip(), *(lines if len(lines) > 1 else ())):
+                self._forms |= {form for form in _forms_of(each) if len(form) >= _SHORTEST}
+        longest_first = sorted(self._forms, key=lambda form: (-len(form), form))
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def line(self, line: str) -> str:
+        """Return a line without secrets; one that looks like a secret is replaced as a whole."""
+        if _SECRET_LINE.search(_without_escapes(line)):
+            return REDACTED_LINE
+        return _BOOTSTRAP_TOKEN.sub(REDACTED, self.known(line))
+
+    def text(self, text: str) -> str:
+        """Return text of several lines without secrets."""
+        return "\n".join(map(self.line, self.known(text).split("\n")))
+
+    def known(self, text: str) -> str:
+        """Return text without the secrets that are known."""
+        return self._pattern.sub(REDACTED, text) if self._pattern else text
+
+    def document(self, document: Json) -> Json:
+        """Return a document without known secrets, and without values of `username` and `password` at any depth."""
+        if isinstance(document, dict):
+            return {
+                self.known(key): REDACTED if key.lower() in _SECRET_KEYS else self.document(value)
+                for key, value in document.items()
+            }
+        if isinstance(document, list):
+            return [self.document(each) for each in document]
+        return self.known(document) if isinstance(document, str) else document
+
+
+def _forms_of(secret: str) -> set[str]:
+    """Return a secret as it is, and as JSON, base64 and URLs have it."""
+    if not secret:
+        return set()
+    encoded = secret.encode()
+    return {
+        secret,
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        base64.b64encode(encoded).decode(),
+        base64.b64encode(encoded + b"\n").decode(),
+        base64.urlsafe_b64encode(encoded).decode(),
+        quote(secret, safe=""),
+    }
+
+
+def _without_escapes(line: str) -> str:
+    return line.replace("\\n", "\n").replace('\\"', '"')
+
+
+class ScrubbedLines:
+    """Splits a stream of bytes into lines, and passes them on without secrets."""
+
+    def __init__(self, scrubber: OutputScrubber, take: Callable[[str], None], longest: int = LONGEST_LINE) -> None:
+        self._scrubber, self._take, self._longest = scrubber, take, longest
+        self._rest = b""
+        self._is_cut = False
+
+    def feed(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for each in lines:
+            self._pass_on(each)
+        if len(self._rest) > self._longest:
+            # A line without an end: what is said of it is that it was there. A part of it could be half of a secret.
+            if not self._is_cut:
+                self._take(REDACTED_LINE)
+            self._is_cut, self._rest = True, b""
+
+    def end(self) -> None:
+        """Pass on what has no line break behind it."""
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._pass_on(rest)
+
+    def _pass_on(self, line: bytes) -> None:
+        if self._is_cut:  # the end of a line that was too long
+            self._is_cut = False
+            return
+        self._take(self._scrubber.line(line.decode("utf-8", "replace").rstrip("\r")))
