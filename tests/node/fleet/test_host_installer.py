@@ -1,4 +1,4 @@
-"""The installer `garboard` on simulated hosts: claims, order, kills at every question, lost connections, reused hosts."""
+"""The installer `garboard` on simulated hosts: claims, order, kills, lost connections, hosts that were reused."""
 
 import json
 import os
@@ -193,7 +193,7 @@ def test_run_that_was_cut_short_is_resumed_and_one_that_is_done_is_not_repeated(
     made: Provisioning, hosts: SimulatedHosts
 ) -> None:
     hosts.behaviour["worker1 join"] = "fail"
-    with pytest.raises(GarboardError, match="worker1: garboard join .* ended with status 1"):
+    with pytest.raises(GarboardError, match=r"worker1: garboard join .* ended with status 1"):
         made.provision()
     assert json.loads((made.work / FAILURE).read_text())["stage"] == "create cluster"
     hosts.behaviour.clear()

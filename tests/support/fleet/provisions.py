@@ -45,7 +45,7 @@ class Provisioning:
         self._with(lambda each: each.deprovision(again=again))
 
     def is_killed(self, task: Callable[[], None]) -> bool:
-        """Run one of the above in a process of its own; say whether it was killed, once all that it started has ended."""
+        """Run one of the above in another process; say whether it was killed, once all that it started has ended."""
         ended = in_child(task)
         assert ended in (0, -signal.SIGKILL)
         if (self.work / ".lock").exists():

@@ -1,7 +1,7 @@
 """Hosts in folders: what garboard does on them for a provisioner is real, but for init, join and reset.
 
-They stand in for the operator's command, so that a provisioner can be killed at every question it asks. Their state is in
-files, and outlives it.
+They stand in for the operator's command, so that a provisioner can be killed at every question it asks. Their state
+is in files, and outlives it.
 """
 
 import base64
@@ -89,15 +89,7 @@ class SimulatedHosts:
             take("stdout", json.dumps({"garboard": __version__}).encode())
             return 0
         if words[0] == "status":
-            take(
-                "stdout",
-                json.dumps(
-                    {
-                        "runs": [vars(each.header) | {"state": each.record.state} for each in self._runs(host)],
-                        "lockedBy": "",
-                    }
-                ).encode(),
-            )
+            take("stdout", json.dumps({"runs": self._read_runs(host), "lockedBy": ""}).encode())
             return 0
         if words[0] == "fleet":
             take("stdout", json.dumps(self._fleet(host, words[2], stdin)).encode())
@@ -124,7 +116,7 @@ class SimulatedHosts:
         return {"fail": 1, "lost-open": 255, "lost": 255}.get(behaviour.removeprefix("once "), 0)
 
     def _fleet(self, host: str, verb: str, stdin: bytes) -> Any:
-        given = json.loads(stdin) if stdin else None
+        given: Any = json.loads(stdin) if stdin else None
         with inside(str(self.root(host))):
             this = ThisHost(NodeMachine(None), self._store(host), MemoryReporter())
             try:
@@ -140,6 +132,8 @@ class SimulatedHosts:
                         return {"outcome": this.release(read_claim(given), self._reset(host)), "refused": ""}
                     case "addons":
                         return {"applied": len(given)}
+                    case _:
+                        pass
             except HostRefused as error:
                 return {"view": None, "refused": error.message}
         assert verb == "nodes"

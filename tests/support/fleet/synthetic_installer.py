@@ -16,8 +16,8 @@ from pathlib import Path
 
 OBJECTS = {
     "manifests/cluster-config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cluster-config}\n",
-    "manifests/cluster-network-02-config.yml": "apiVersion: config/v1\nkind: Network\nmetadata: {name: cluster}\nspec: {type: x}\n",
-    "openshift/99_worker-machineset-0.yaml": "apiVersion: m/v1\nkind: MachineSet\nmetadata: {name: w0}\nspec: {replicas: 1}\n",
+    "manifests/cluster-network-02-config.yml": "apiVersion: config/v1\nkind: Network\nspec: {type: x}\n",
+    "openshift/99_worker-machineset-0.yaml": "apiVersion: m/v1\nkind: MachineSet\nspec: {replicas: 1}\n",
     "cluster-api/02_infra-cluster.yaml": "apiVersion: c/v1\nkind: InfraCluster\nmetadata: {name: infra}\n",
     ".openshift_install_state.json": "{}\n",
     "tls/root-ca.key": "made up\n",

@@ -56,17 +56,25 @@ def release() -> None:
 @host.command(epilog="Example: garboard fleet host addons < addons.json")
 def addons() -> None:
     """Apply objects to the cluster of this control plane."""
-    _print({"applied": apply_addons(this_node(ConsoleReporter()).machine, _given())})
+    _print({"applied": apply_addons(this_node(AnsweringReporter()).machine, _given())})
 
 
 @host.command(epilog="Example: garboard fleet host nodes")
 def nodes() -> None:
     """Say which nodes are Ready."""
-    _print({"nodes": ready_nodes(this_node(ConsoleReporter()).machine)})
+    _print({"nodes": ready_nodes(this_node(AnsweringReporter()).machine)})
+
+
+class AnsweringReporter(ConsoleReporter):
+    """Keeps standard output for the answer: what a run shows, such as what is left to do, goes beside it."""
+
+    def show(self, text: str, /) -> None:
+        for line in text.splitlines():
+            self.report(line)
 
 
 def _this_host() -> ThisHost:
-    node = this_node(ConsoleReporter())
+    node = this_node(AnsweringReporter())
     return ThisHost(node.machine, Runs(node.machine), node.reporter)
 
 

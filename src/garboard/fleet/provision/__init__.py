@@ -12,7 +12,7 @@ from garboard.fleet.provision.record import (
     read_record,
     record_bytes,
 )
-from garboard.fleet.provision.scrubbing import REDACTED, REDACTED_LINE, OutputScrubber, ScrubbedLines
+from garboard.fleet.provision.scrubbing import REDACTED_LINE, OutputScrubber, ScrubbedLines
 from garboard.fleet.provision.stages import (
     BeginAttempt,
     DestroyAttempt,
@@ -25,7 +25,6 @@ from garboard.fleet.provision.stages import (
 )
 
 __all__ = [
-    "REDACTED",
     "REDACTED_LINE",
     "AttemptEnd",
     "AttemptRecord",

@@ -3,19 +3,15 @@
 A stream comes in chunks, which may end inside a secret; nothing of a line is passed on before it is known to have none.
 """
 
-import base64
-import json
 import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 from garboard.documents import Json
+from garboard.fleet.scrubbing import HIDDEN, Scrubber
 
-REDACTED = "REDACTED"
 REDACTED_LINE = "REDACTED LINE OF OUTPUT"
 LONGEST_LINE = 64 * 1024
-# Shorter values are words that stand anywhere, such as "admin".
-_SHORTEST = 6
 _SECRET_LINE = re.compile(
     r"password|-----BEGIN [A-Z ]*PRIVATE KEY-----|(?:client-key-data|certificateKey|pullSecret)\b|"
     r"\bbearer\s+\S{16,}|\b(?:secret|token)s?[\"']?\s*[:=]\s*[\"']?\S{8,}",
@@ -29,24 +25,20 @@ class OutputScrubber:
     """Takes secrets out of text and of documents; it may learn more of them."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._forms: set[str] = set()
-        self._pattern: re.Pattern[str] | None = None
+        self._secrets: tuple[str, ...] = ()
+        self._known = Scrubber(())
         self.learn(*secrets)
 
     def learn(self, *secrets: str) -> None:
-        """Add secrets; of one with several lines, each line is one."""
-        for secret in secrets:
-            lines = [each.strip() for each in secret.splitlines()]
-            for each in (secret.strip(), *(lines if len(lines) > 1 else ())):
-                self._forms |= {form for form in _forms_of(each) if len(form) >= _SHORTEST}
-        longest_first = sorted(self._forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        """Add secrets, also as URLs have them."""
+        self._secrets += tuple(form for each in secrets for form in (each, quote(each, safe="")))
+        self._known = Scrubber(self._secrets)
 
     def line(self, line: str) -> str:
         """Return a line without secrets; one that looks like a secret is replaced as a whole."""
         if _SECRET_LINE.search(_without_escapes(line)):
             return REDACTED_LINE
-        return _BOOTSTRAP_TOKEN.sub(REDACTED, self.known(line))
+        return _BOOTSTRAP_TOKEN.sub(HIDDEN, self.known(line))
 
     def text(self, text: str) -> str:
         """Return text of several lines without secrets."""
@@ -54,34 +46,18 @@ class OutputScrubber:
 
     def known(self, text: str) -> str:
         """Return text without the secrets that are known."""
-        return self._pattern.sub(REDACTED, text) if self._pattern else text
+        return self._known(text)
 
     def document(self, document: Json) -> Json:
         """Return a document without known secrets, and without values of `username` and `password` at any depth."""
         if isinstance(document, dict):
             return {
-                self.known(key): REDACTED if key.lower() in _SECRET_KEYS else self.document(value)
+                self.known(key): HIDDEN if key.lower() in _SECRET_KEYS else self.document(value)
                 for key, value in document.items()
             }
         if isinstance(document, list):
             return [self.document(each) for each in document]
         return self.known(document) if isinstance(document, str) else document
-
-
-def _forms_of(secret: str) -> set[str]:
-    """Return a secret as it is, and as JSON, base64 and URLs have it."""
-    if not secret:
-        return set()
-    encoded = secret.encode()
-    return {
-        secret,
-        json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1],
-        base64.b64encode(encoded).decode(),
-        base64.b64encode(encoded + b"\n").decode(),
-        base64.urlsafe_b64encode(encoded).decode(),
-        quote(secret, safe=""),
-    }
 
 
 def _without_escapes(line: str) -> str:

@@ -143,6 +143,11 @@ class Provisioner:
             self._folder.remove(name)
         return bool(attempts)
 
+    def results(self) -> dict[str, str]:
+        """Return the infraID, and where what the user is given has been written."""
+        paths = {name: str(self._folder.path / name) for name in ("kubeconfig", METADATA)}
+        return {"infraID": self._attempt.infra_id, "kubeconfig": paths["kubeconfig"], "metadata": paths[METADATA]}
+
     @property
     def _attempt(self) -> AttemptRecord:
         assert self._record.last is not None

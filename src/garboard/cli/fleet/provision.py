@@ -1,0 +1,53 @@
+"""`garboard fleet provision`."""
+
+from pathlib import Path
+
+import click
+
+from garboard.cli.console import ConsoleReporter
+from garboard.cli.fleet.provision_inputs import files_option, read_documents, work_option
+from garboard.cli.output import output_option, write_data
+from garboard.errors import BadUsage
+from garboard.fleet import resolve_deployment
+from garboard.model import DEFAULT_VERSION
+from garboard.node.fleet.orders import environment_for, installer_for, prepare_order, scrubber_for
+from garboard.node.fleet.provisioning import provisioner
+from garboard.node.reporter import OutputFormat
+from garboard.schema import load_schema
+
+
+@click.command(epilog="Example: garboard fleet provision -f fleet/ --deployment edge-1 --work /var/lib/fleet/edge-1")
+@files_option
+@click.option(
+    "--deployment", required=True, metavar="NAME", help="The ClusterDeployment, or POOL-ENTRY of an inventory."
+)
+@work_option
+@click.option(
+    "--installer", default="openshift-install", show_default=True, metavar="PROGRAM",
+    help="The installer of install configs that are not garboard's own.",
+)  # fmt: skip
+@output_option
+def provision(files: tuple[Path, ...], deployment: str, work: Path, installer: str, output: OutputFormat) -> None:
+    """Make the cluster of a ClusterDeployment: create manifests, patch them, create ignition configs and the cluster.
+
+    Given again after a failure or a kill, it goes on: on hosts (an install config of garboard's own) in the same
+    attempt, with another installer after that has destroyed what the last attempt made.
+    """
+    if not files:
+        raise BadUsage("no documents are given", hint="name them with -f")
+    request = resolve_deployment(read_documents(files), deployment)
+    prepared = prepare_order(request, lambda: load_schema(DEFAULT_VERSION), installer)
+    reporter, environment = ConsoleReporter(), environment_for(request)
+    for warning in prepared.warnings:
+        reporter.report(f"warning: {warning}")
+    with provisioner(
+        work,
+        "fleet provision",
+        prepared.record,
+        lambda record: installer_for(record, environment),
+        reporter,
+        scrubber_for(request),
+    ) as each:
+        each.provision(prepared.order)
+    made = {"deployment": f"{request.namespace}/{request.name}", **each.results()}
+    write_data({**made}, output, text="".join(f"{name}: {value}\n" for name, value in made.items()))
