@@ -34,8 +34,8 @@ def arguments(lab: LabUnderTest, node: str, program: str) -> str:
 def left(lab: LabUnderTest, node: str) -> str:
     """Return what a bare host does not have (files, pods, the claim), and whether its kubelet runs."""
     script = (
-        "find /etc/kubernetes /var/lib/etcd /var/lib/kubelet -type f 2>/dev/null; ls /var/lib/garboard/fleet/claim.json "
-        "2>/dev/null; crictl -r unix:///run/containerd/containerd.sock pods -q; systemctl is-active kubelet"
+        "find /etc/kubernetes /var/lib/etcd /var/lib/kubelet -type f; ls /var/lib/garboard/fleet/claim.json; "
+        "crictl -r unix:///run/containerd/containerd.sock pods -q; systemctl is-active kubelet"
     )
     return lab.exec(node, "sh", "-c", script, check=False).stdout
 

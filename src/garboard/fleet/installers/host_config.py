@@ -138,7 +138,7 @@ def _refused(source: str, problems: list[str]) -> BadDocument:
     listed = "".join(f"\n  {each}" for each in problems)
     return BadDocument(
         f"{source} is no install config that can be used:{listed}",
-        hint="docs/fleet.md has an example",
+        hint="docs/fleet-provision.md has an example",
         error_class="bad-install-config",
     )
 
