@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from garboard.values import Json
 from tests.support.fleet.lab_fleet import deprovision, documents, patch, provision
 from tests.support.lab.clusters import Bare
 from tools.harness.lab import LabUnderTest
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
-INSTALL = [
+INSTALL: list[Json] = [
     patch("add", "/kubeadm/3/maxPods", 77),
     patch("add", "/kubeadm/0/apiServer", {"extraArgs": [{"name": "v", "value": "3"}]}),
 ]
-MANIFESTS = [
+MANIFESTS: list[Json] = [
     {
         "manifestSelector": {"glob": "hosts/*/patches/kubeletconfiguration.yaml"},
         "patches": [patch("add", "/containerLogMaxFiles", 7)],
