@@ -76,6 +76,7 @@ _OWNERS = {
     "node/test_step_hooks.py": "engine",
     "node/test_transaction.py": "engine",
     "node/test_unit_rollback.py": "engine",
+    "node/test_upgrade_cluster.py": "upgrade",
     "node/via": "engine",
     "parity": "lifecycle",
     "patches": "patches",

@@ -1,6 +1,6 @@
 """Click commands from phases: one for each that is not hidden, with kubeadm's names, aliases and flags."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Generic
 
@@ -11,7 +11,7 @@ from garboard.cli.console import ConsoleReporter
 from garboard.cli.flags import choice, number, string_slice, switch, text, with_truths
 from garboard.cli.lazy import SuggestingGroup, kept_example
 from garboard.config.flags import FlagValue, GivenFlags
-from garboard.node.reporter import OutputFormat
+from garboard.node.reporter import OutputFormat, Reporter
 from garboard.node.workflow import Workflow, WorkflowRequest, run_workflow
 from garboard.phases.workflow import ContextT, Phase, tree_text
 from garboard.values import dataclass
@@ -74,6 +74,7 @@ class WorkflowFlags(Generic[ContextT]):
     more_flags: Mapping[str, click.Option] = field(default_factory=dict)  # of this workflow alone, unknown to kubeadm
     is_undoable: bool = True
     undoes_failures: bool = False  # without being asked
+    runs: Callable[[Workflow[Any, ContextT], WorkflowRequest, Reporter], None] = run_workflow
 
     @property
     def name(self) -> str:
@@ -84,7 +85,7 @@ class WorkflowFlags(Generic[ContextT]):
         return self.workflow.phases
 
     def run(self, request: WorkflowRequest) -> None:
-        run_workflow(self.workflow, request, ConsoleReporter())
+        self.runs(self.workflow, request, ConsoleReporter())
 
     def options_of(self, phase: Phase[ContextT]) -> list[click.Parameter]:
         known = {**self.flags, **self.phase_only_flags}

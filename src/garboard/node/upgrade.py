@@ -197,6 +197,8 @@ def _options(given: UpgradeInput, upgraded: UpgradedCluster, *, is_first: bool) 
         upgrades_etcd=given.settings.etcd_upgrade,
         is_forced=given.is_forced,
         is_first=is_first,
+        is_coordinated=given.lease is not None,
+        patches_directory=given.settings.patches_directory or "",
         version_warnings=warnings,
     )
 
@@ -240,7 +242,8 @@ def _settings(context: UpgradeContext, kubeconfig: str, server: str, lease: Leas
         certificates_dir=cluster.certificates_dir if has_member else "",
         etcd_data_dir=cluster.etcd.data_dir if has_member and isinstance(cluster.etcd, LocalEtcd) else "",
     )
-    return settings.under(lease)
+    # A worker changes nothing that others share, and may not read the Lease.
+    return settings.under(lease if context.is_control_plane else None)
 
 
 def _policy(_config: UpgradeInput, _request: WorkflowRequest, _node: LocalNode) -> RunPolicy:

@@ -105,11 +105,16 @@ def read_upgraded(
         former=former,
         target=target,
         components=components,
-        nodes=tuple(map(_node, objects.list_all("Node"))),
+        nodes=nodes_of(objects),
         api_servers=dict(map(_image, objects.labelled("Pod", KUBE_SYSTEM, "component=kube-apiserver"))),
         members=len(objects.labelled("Pod", KUBE_SYSTEM, "component=etcd")),
         warnings=warnings,
     )
+
+
+def nodes_of(objects: Objects) -> tuple[ClusterNode, ...]:
+    """Return the Nodes of the cluster."""
+    return tuple(map(_node, objects.list_all("Node")))
 
 
 def is_signed(config_map: Mapping[str, Json] | None) -> bool:

@@ -37,6 +37,8 @@ class UpgradeOptions:
     upgrades_etcd: bool = True
     is_forced: bool = False
     is_first: bool = False  # `apply`, which decides for the cluster; `node` follows
+    is_coordinated: bool = False  # somebody else goes through the nodes
+    patches_directory: str = ""
     version_warnings: tuple[str, ...] = ()
 
 
@@ -80,10 +82,11 @@ def observe_this_node(machine: MachineView, sockets: Sequence[str]) -> ThisNode:
         document = read_yaml(manifests[API_SERVER], source=manifest_path(API_SERVER))
         address, port = listener_of(API_SERVER, document if isinstance(document, dict) else {})
         endpoint = ApiEndpoint(advertise_address=address, bind_port=int(port))
-    return ThisNode(_node_name(machine), _cri_socket(machine, sockets), endpoint, manifests)
+    return ThisNode(node_name_of(machine), _cri_socket(machine, sockets), endpoint, manifests)
 
 
-def _node_name(machine: MachineView) -> str:
+def node_name_of(machine: MachineView) -> str:
+    """Return the name that the kubelet of this machine has in its cluster; a machine without one is refused."""
     data = machine.read(KUBELET_CONF)
     if data is None:
         raise NotReady(f"there is no {KUBELET_CONF}: this machine is no node of a cluster", hint="garboard join --help")

@@ -18,6 +18,7 @@ from garboard.phases.preflight import plan_checks
 from garboard.phases.upgrade.context import UpgradeContext
 from garboard.phases.upgrade.control_plane import plan_control_plane, plan_kubelet_server
 from garboard.phases.upgrade.differences import plan_differences
+from garboard.phases.upgrade.nodes import plan_next_nodes
 from garboard.phases.upgrade.preflight import upgrade_checks
 from garboard.phases.workflow import Blocked, Phase, Planned
 
@@ -212,6 +213,14 @@ POST_UPGRADE: Phase[UpgradeContext] = Phase(
     flags=(*_BASIC, "kubeconfig"),
 )
 
+NEXT_NODES: Phase[UpgradeContext] = Phase(
+    name="next-nodes",
+    summary="Say how the other nodes follow",
+    plan=plan_next_nodes,
+    run_if=is_due,
+    is_hidden=True,
+)
+
 APPLY: tuple[Phase[UpgradeContext], ...] = (
     PREFLIGHT_OF_APPLY,
     CONTROL_PLANE,
@@ -221,6 +230,7 @@ APPLY: tuple[Phase[UpgradeContext], ...] = (
     BOOTSTRAP_TOKEN,
     ADDON,
     POST_UPGRADE,
+    NEXT_NODES,
 )
 NODE: tuple[Phase[UpgradeContext], ...] = (
     replace(PREFLIGHT_OF_APPLY, flags=("config", "ignore-preflight-errors"), takes="", summary="Check this node"),
