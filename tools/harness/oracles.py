@@ -40,6 +40,10 @@ def proxies_oracle() -> GoProgram:
     return program_against("httpproxy", _TESTS / "net/httpproxy/oracle", modules)
 
 
+def glob_oracle() -> GoProgram:
+    return program_against("glob", _TESTS / "fleet/customize/oracle", {})
+
+
 def patches_oracle(version: KubernetesVersion) -> GoProgram:
     modules = {f"k8s.io/{name}": f"v0.{version.minor}.{version.patch}" for name in _PATCH_MODULES}
     modules["gopkg.in/evanphx/json-patch.v4"] = "v4.13.0"
@@ -81,7 +85,15 @@ def _of_kubernetes(version: KubernetesVersion, sources: Path, package: str) -> G
 
 def all_programs() -> list[GoProgram]:
     """Return every program that `make test` and `make verify` ask."""
-    once = [documents_oracle(), grpc_go(), proxies_oracle(), stock_client(), stock_metrics(), stock_suite()]
+    once = [
+        documents_oracle(),
+        glob_oracle(),
+        grpc_go(),
+        proxies_oracle(),
+        stock_client(),
+        stock_metrics(),
+        stock_suite(),
+    ]
     once.append(schema_program(DEFAULT_VERSION, "types"))
     return once + [
         make

@@ -3,9 +3,21 @@
 What to do with the machine is decided elsewhere; this package carries it out and translates its errors.
 """
 
+from garboard.host.file_trees import SYMBOLIC_LINK, read_tree, write_tree
 from garboard.host.files import HostFolder, make_folder, read_file, write_file
 from garboard.host.folders import list_tree
 from garboard.host.machine import Machine
 from garboard.host.root import is_folder
 
-__all__ = ["HostFolder", "Machine", "is_folder", "list_tree", "make_folder", "read_file", "write_file"]
+__all__ = [
+    "SYMBOLIC_LINK",
+    "HostFolder",
+    "Machine",
+    "is_folder",
+    "list_tree",
+    "make_folder",
+    "read_file",
+    "read_tree",
+    "write_file",
+    "write_tree",
+]

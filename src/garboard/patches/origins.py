@@ -244,7 +244,8 @@ class Origins:
         if number == BASE:
             return self._base.origin(at)
         patch = self._patches[number]
-        return Origin(OriginKind.PATCH, patch.source.name, patch.source.position(at), f"{patch.type} patch", patch)
+        detail = f"{patch.type} patch of {patch.owner}" if patch.owner else f"{patch.type} patch"
+        return Origin(OriginKind.PATCH, patch.source.name, patch.source.position(at), detail, patch)
 
 
 def _shared_steps(operation: Json, path: DocumentPath) -> int:

@@ -97,6 +97,7 @@ class Patch:
     source: SourceText
     type: PatchType
     value: Json
+    owner: str = ""  # the object that it is a part of, if there is one
 
     @classmethod
     def from_yaml(cls, source: SourceText, type_: PatchType) -> Self:
@@ -116,5 +117,7 @@ class Patch:
 
     @property
     def label(self) -> str:
-        """A short name for listings: the file, and the document's number where the file has several."""
+        """A short name for listings: its owner, or the file, with the document's number where the file has several."""
+        if self.owner:
+            return self.owner
         return self.source.name if self.source.document == 1 else f"{self.source.name}#{self.source.document}"

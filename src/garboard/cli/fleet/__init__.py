@@ -5,6 +5,8 @@ import click
 from garboard.cli.lazy import LazyCommand, LazyGroup
 
 COMMANDS = {
+    "render": LazyCommand("garboard.cli.fleet.render:render", "Render what installers would be given, and check it."),
+    "explain": LazyCommand("garboard.cli.fleet.explain:explain", "Tell which customization set a field."),
     "provision": LazyCommand("garboard.cli.fleet.provision:provision", "Make the cluster of a ClusterDeployment."),
     "deprovision": LazyCommand("garboard.cli.fleet.deprovision:deprovision", "Take back what provision has made."),
     "host": LazyCommand("garboard.cli.fleet.host:host", "What a provisioner asks of this machine."),

@@ -128,7 +128,7 @@ def read_many(paths: Sequence[str]) -> Iterator[Original]:
     """Yield every document of files, folders and streams; paths that hold none at all are refused."""
     is_empty = True
     for path in paths:
-        for file in _files_of(path):
+        for file in manifest_files(path):
             for document in read_stream(read_file(file), source=file):
                 is_empty = False
                 yield Original(SourceText(file, document.text, document.line), as_decoded(document.value))
@@ -143,7 +143,8 @@ def read_manifests(paths: Sequence[str]) -> Iterator[Original]:
         yield Original(source, read_yaml(source.text, source=source.name, line=source.line))
 
 
-def _files_of(path: str) -> Iterator[str]:
+def manifest_files(path: str) -> Iterator[str]:
+    """Yield a file, - for stdin, or the manifests of a folder."""
     if path != "-" and is_folder(path):
         names = [name for name in list_tree(path) if name.endswith((".yaml", ".yml", ".json"))]
         if not names:

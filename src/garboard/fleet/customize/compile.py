@@ -6,6 +6,7 @@ every patch knows the lines that it was written on.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from msgspec import UnsetType
@@ -125,6 +126,7 @@ class _Compiler:
     def __init__(self, written: WrittenObject[ClusterDeploymentCustomization]) -> None:
         self.name = written.value.metadata.name
         self.source = written.source
+        self.owner = f"{written.value.kind} {written.key}"
         self.failures: list[CustomizationFailure] = []
 
     def install_config(self, patches: Sequence[PatchEntity]) -> Patch | None:
@@ -170,7 +172,7 @@ class _Compiler:
         return self._json_patch(operations, (*at, "patches")) if operations else None
 
     def _json_patch(self, operations: list[Json], at: DocumentPath) -> Patch:
-        return Patch(OperationsText.of(self.source, at), PatchType.JSON, operations)
+        return Patch(OperationsText.of(self.source, at), PatchType.JSON, operations, self.owner)
 
     def _inline_patch(self, entry: ManifestPatchEntry, at: DocumentPath, problems: list[_Wrong]) -> Patch:
         """Return a patch that stands in `patch`, as text or as it is."""
@@ -178,11 +180,11 @@ class _Compiler:
         assert not isinstance(entry.patch, UnsetType)
         if isinstance(entry.patch, str):
             try:
-                patch = Patch.from_yaml(self.source.block(place, entry.patch), type_)
+                patch = replace(Patch.from_yaml(self.source.block(place, entry.patch), type_), owner=self.owner)
             except BadDocument as error:
                 raise _Wrong(error.message, ("patch",), error.hint) from None
         else:
-            patch = Patch(TextPart.of(self.source, place), type_, entry.patch)
+            patch = Patch(TextPart.of(self.source, place), type_, entry.patch, self.owner)
         wanted: type = list if type_ is PatchType.JSON else dict
         if not isinstance(patch.value, wanted):
             what = "a list of operations" if wanted is list else "a mapping"

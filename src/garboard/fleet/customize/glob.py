@@ -1,8 +1,8 @@
 """Patterns of file names as Go's path/filepath has them: `*` and `?` stay in a folder, `[a-z]`, `[^a]` are classes.
 
 `*` matches names that begin with a dot, a backslash makes the next character stand for itself, and there are neither
-`**` nor braces. A pattern that is malformed is refused, also where no name is there to match. Texts are compared as the
-bytes of their UTF-8 form, as Go does.
+`**` nor braces. Texts are compared as the bytes of their UTF-8 form. Go does not look behind a star where nothing
+matches, and lets pass what is malformed there; `check_pattern` does not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,10 +30,10 @@ class Folders(Protocol):
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse a pattern that is malformed as a whole, or as soon as it is divided at its slashes."""
+    """Refuse a pattern that is malformed anywhere, as a whole or once it is divided at its slashes."""
     raw = _bytes(pattern)
     for _ in range(_MAX_LEVELS):
-        _match(raw, b"")
+        _check_chunks(raw)
         folder = raw.rpartition(b"/")[0]
         if not _has_meta(raw) or not _has_meta(folder):
             return
@@ -42,7 +42,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def find_paths(pattern: str, folders: Folders) -> list[str]:
-    """Return what a clean, relative pattern matches, folder by folder, in Go's order."""
+    """Return what a clean, relative pattern matches, folder by folder, in Go's order, and refuse it where Go does."""
     return list(_find(pattern, folders, 0))
 
 
@@ -90,7 +90,6 @@ def _match(pattern: bytes, name: bytes) -> bool:
         if rest is None or (rest and not pattern):
             rest = _match_later(chunk, name, is_last=not pattern) if star else None
         if rest is None:
-            _check_rest(pattern)
             return False
         name = rest
     return not name
@@ -107,7 +106,7 @@ def _match_later(chunk: bytes, name: bytes, *, is_last: bool) -> _Found:
     return None
 
 
-def _check_rest(pattern: bytes) -> None:
+def _check_chunks(pattern: bytes) -> None:
     while pattern:
         _, chunk, pattern = _next_chunk(pattern)
         _match_chunk(chunk, b"")
