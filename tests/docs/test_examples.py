@@ -9,7 +9,8 @@ import pytest
 from garboard.cli.main import run
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/patches.md")
+PAGES = ("README.md", "docs/patches.md", "docs/fleet.md")
+REFUSED = ("examples/patches/mistake", "examples/fleet/refused.yaml")
 
 
 def commands() -> list[object]:
@@ -31,15 +32,22 @@ def test_documented_command_works(
     (tmp_path / "my-patches").mkdir()
     places = {"./my-patches": str(tmp_path / "my-patches"), "./patches-cp1": str(tmp_path / "patches-cp1")}
     status = run([places.get(word, word) for word in words])
-    assert status == (3 if "examples/patches/mistake" in words else 0), capsys.readouterr().err
+    assert status == (3 if any(each in words for each in REFUSED) else 0), capsys.readouterr().err
 
 
-def test_explain_in_the_docs_shows_what_explain_prints(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("page", "block"),
+    [
+        pytest.param("patches.md", r"^\$ (garboard patch explain .*?)\n(spec\..*?)```", id="patch"),
+        pytest.param("fleet.md", r"^\$ (garboard fleet explain .*?)\n(manifests/.*?)```", id="fleet"),
+        pytest.param("fleet.md", r"^\$ (garboard fleet render [^\n]* --check)\n(berlin: .*?)```", id="render"),
+    ],
+)
+def test_answer_in_the_docs_is_what_the_command_prints(
+    page: str, block: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    text = (ROOT / "docs/patches.md").read_text()
-    block = re.search(r"^\$ (garboard patch explain .*?)\n(spec\..*?)```", text, re.DOTALL | re.MULTILINE)
-    assert block is not None
-    assert run(shlex.split(block[1].replace("\\\n", " "))[1:]) == 0
-    assert capsys.readouterr().out == block[2]
+    found = re.search(block, (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
+    assert found is not None
+    assert run(shlex.split(found[1].replace("\\\n", " "))[1:]) == 0
+    assert capsys.readouterr().out == found[2]
