@@ -46,6 +46,7 @@ _OWNERS = {
     "kube/test_lease_holding.py": "engine",
     "lab": "lab",
     "lab/test_certificates.py": "upgrade",
+    "lab/test_kubelet_upgrade.py": "upgrade",
     "lab/test_concurrent_joins.py": "lifecycle",
     "lab/test_fleet.py": "fleet",
     "lab/test_garboard_cluster.py": "lifecycle",

@@ -38,7 +38,7 @@ _BESIDE_CONFIG = frozenset({
     "v", "log-file", "yes",
     # garboard's own: they say how to read files, not what is in them.
     "strict-config", "strict-patches", "accept", "timings", "undo-on-failure", "diagnostics", "allow-path",
-    "abandon-etcd-member", "lease", "via", "drift",
+    "abandon-etcd-member", "lease", "via", "drift", "drain",
 })  # fmt: skip
 # What means nothing to a node that is to be a worker.
 _OF_CONTROL_PLANES = frozenset({"apiserver-advertise-address", "apiserver-bind-port", "certificate-key"})

@@ -10,7 +10,7 @@ from garboard.lab.creation import place_patches
 from garboard.lab.labs import Labs
 from garboard.lab.network import hosts_file
 from garboard.lab.preflight import InotifyLimit, Preflight
-from garboard.lab.provision import provision
+from garboard.lab.provision import RELEASES_FOLDER, provision
 from garboard.lab.record import Record
 from garboard.lab.topology import Bootstrap, Lab, Node, Role
 from garboard.model import KubernetesVersion
@@ -85,6 +85,21 @@ def start(labs: Labs, name: str, node: str | None) -> None:
         if each.name not in running:
             labs.start_node(lab, each)
     _write_hosts(labs, lab)
+
+
+def install_kubelet(labs: Labs, name: str, node: str, version: KubernetesVersion) -> None:
+    """Replace kubelet and kubectl of a node by those of another release, as a package manager does; none restarts."""
+    lab = labs.records.require(name).lab
+    lab.node(node)
+    known = {lab.version, *lab.also, *(each.version for each in lab.nodes)}
+    if version not in known:
+        raise BadUsage(
+            f"lab {name} has no programs of {version}",
+            hint=f"it has those of {', '.join(map(str, sorted(known)))}; name others to `garboard lab up --also`",
+        )
+    # In one step each: a kubelet that starts meanwhile is the former or the new one.
+    one = f"ln -sf /{RELEASES_FOLDER}/{version}/$each /usr/bin/.$each && mv -fT /usr/bin/.$each /usr/bin/$each"
+    labs.machine.run(labs.enter(name, node, ["sh", "-ec", f"for each in kubelet kubectl; do {one}; done"]))
 
 
 def partition(labs: Labs, name: str, one: str, other: str) -> None:

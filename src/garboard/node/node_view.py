@@ -29,7 +29,7 @@ class ClusterReader(Protocol):
 
     def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None: ...
 
-    def list_all(self, kind: str) -> Sequence[dict[str, Json]]: ...
+    def list_all(self, kind: str, *, fields: str = "") -> Sequence[dict[str, Json]]: ...
 
     def get_text(self, server: str, path: str) -> tuple[int, str, str]: ...
 
@@ -91,8 +91,8 @@ class LiveNodeView:
     def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
         return self.cluster.find(kind, namespace, name)
 
-    def list_all(self, kind: str) -> Sequence[dict[str, Json]]:
-        return self.cluster.list_all(kind)
+    def list_all(self, kind: str, *, fields: str = "") -> Sequence[dict[str, Json]]:
+        return self.cluster.list_all(kind, fields=fields)
 
     def containers(self) -> Sequence[ObservedContainer]:
         with closing(cri.CriClient(self.cri_socket, timeout_s=_RUNTIME_TIMEOUT_S)) as runtime:

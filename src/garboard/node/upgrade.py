@@ -59,6 +59,7 @@ class UpgradeInput:
     version: ResolvedVersion | None
     ignored_checks: frozenset[str]
     is_forced: bool = False
+    drains: bool = False
     is_asked: bool = True  # the user has to confirm
     allows_experimental: bool = False
     allows_candidates: bool = False
@@ -113,6 +114,7 @@ def _prepare_apply(request: WorkflowRequest, node: LocalNode) -> Prepared[Upgrad
         version=version,
         ignored_checks=ignored_checks(flags.list("ignore-preflight-errors"), settings.ignore_preflight_errors),
         is_forced=is_forced,
+        drains=flags.switch("drain"),
         is_asked=not (flags.switch("yes") or is_forced),
         allows_experimental=flags.switch("allow-experimental-upgrades") or bool(settings.allow_experimental_upgrades),
         allows_candidates=flags.switch("allow-release-candidate-upgrades") or bool(settings.allow_rc_upgrades),
@@ -132,6 +134,7 @@ def _prepare_node(request: WorkflowRequest, node: LocalNode) -> Prepared[Upgrade
         version=None,
         ignored_checks=ignored_checks(flags.list("ignore-preflight-errors"), settings.ignore_preflight_errors),
         is_asked=False,
+        drains=flags.switch("drain"),
         lease=_lease(flags),
     )
     return Prepared(config=given, skips=settings.skip_phases, is_shown=bool(settings.dry_run))
@@ -196,6 +199,7 @@ def _options(given: UpgradeInput, upgraded: UpgradedCluster, *, is_first: bool) 
         renews_certificates=given.settings.certificate_renewal,
         upgrades_etcd=given.settings.etcd_upgrade,
         is_forced=given.is_forced,
+        drains=given.drains,
         is_first=is_first,
         is_coordinated=given.lease is not None,
         patches_directory=given.settings.patches_directory or "",

@@ -52,7 +52,7 @@ def _upgrade_cluster(via: Via, request: WorkflowRequest, node: LocalNode, others
     if not any(each.is_control_plane for each in nodes):
         raise NotReady("the cluster has no node that is labelled as a control plane", hint="kubectl get nodes")
     plan = plan_cluster(nodes, version, (*_words(flags, _OF_APPLY), *_skips(flags)), _skips(flags, others), first=name)
-    plan = _with_flags(plan, _words(flags, _PASSED_ON))
+    plan = _with_flags(plan, _words(flags, (*_PASSED_ON, "drain")))
     if flags.switch("dry-run"):
         node.reporter.show(_shown(plan, request.output))
         return

@@ -87,6 +87,9 @@ class Pods:
     def pods_of(self, node_name: str) -> tuple[dict[str, Json], ...]:
         return self.client.list_objects("Pod", fields=f"spec.nodeName={node_name}")
 
+    def list_all(self, kind: str, *, fields: str = "") -> tuple[dict[str, Json], ...]:
+        return self.client.list_objects(kind, fields=fields)
+
     def evict(self, pod: dict[str, Json], grace_s: int | None) -> None:
         evict_pod(self.client, pod, grace_s)
 
@@ -108,7 +111,7 @@ def test_pods_go_but_those_of_daemon_sets_static_ones_and_other_nodes_stay(clien
     pod(client, "agent", DAEMON)
     pod(client, "elsewhere", node="worker-2")
     drained = NodeDrained(node_name=NODE, timeout_s=1)
-    probe = drained.probe(client)  # type: ignore[arg-type]
+    probe = drained.probe(Pods(client))  # type: ignore[arg-type]
     assert probe() == "1 pods are left: default/web"
     assert evict(client) == []
     assert names(client) == {"agent", "elsewhere"}

@@ -21,6 +21,7 @@ COMMANDS = {
     "logs": _command("overview:logs", "Show the logs of a node's services and pods."),
     "load": _command("nodes:load", "Import image archives into every node."),
     "add-node": _command("nodes:add_node", "Add a node to a lab."),
+    "kubelet": _command("nodes:kubelet", "Install the kubelet of another release on a node."),
     "stop": _command("nodes:stop", "Stop a node as a power cut would."),
     "start": _command("nodes:start", "Start a stopped node, or all of them, again."),
     "partition": _command("nodes:partition", "Cut two nodes off from each other."),

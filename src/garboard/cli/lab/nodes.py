@@ -23,6 +23,20 @@ def add_node(name: str, role: str, kubernetes_version: str | None) -> None:
     click.echo(nodes.add_node(labs(), name, Role(role), version).name)
 
 
+@click.command(epilog="Example: garboard lab kubelet cp1 --kubernetes-version v1.37.1")
+@name_option
+@click.argument("node")
+@click.option(
+    "--kubernetes-version", metavar="VERSION", required=True, help="A release that the lab has (lab up --also)."
+)
+def kubelet(name: str, node: str, kubernetes_version: str) -> None:
+    """Install kubelet and kubectl of another release on NODE, as a package manager does.
+
+    The kubelet that runs goes on until it is restarted: garboard lab exec NODE -- systemctl restart kubelet.
+    """
+    nodes.install_kubelet(labs(), name, node, KubernetesVersion.parse(kubernetes_version))
+
+
 @click.command(epilog="Example: garboard lab load my-operator.tar")
 @name_option
 @click.argument("archives", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))

@@ -3,7 +3,7 @@
 from functools import partial
 
 from garboard.cli.flags import switch, text
-from garboard.cli.upgrade.flags import DRIFT, LEASE, NODE_FLAGS
+from garboard.cli.upgrade.flags import DRAIN, DRIFT, LEASE, NODE_FLAGS
 from garboard.cli.workflow_commands import WorkflowFlags, WorkflowGroup, by_name
 from garboard.model.paths import ADMIN_CONF
 from garboard.node.upgrade import APPLY_WORKFLOW
@@ -34,7 +34,7 @@ apply = WorkflowGroup[UpgradeContext](
     WorkflowFlags(
         APPLY_WORKFLOW,
         APPLY_FLAGS,
-        more_flags=by_name(VIA, DRIFT, LEASE),
+        more_flags=by_name(VIA, DRAIN, DRIFT, LEASE),
         undoes_failures=True,
         runs=partial(apply_upgrade, others=_PHASES_OF_NODES),
     ),

@@ -2,7 +2,7 @@
 
 import click
 
-from garboard.cli.flags import enabled, string_slice, text
+from garboard.cli.flags import enabled, string_slice, switch, text
 from garboard.cli.workflow_commands import CONFIG, DRY_RUN, SHARED_FLAGS, by_name
 
 NODE_FLAGS = by_name(
@@ -23,5 +23,8 @@ DRIFT = string_slice(
     "What becomes of live differences that nothing explains: keep (as patches, which are recorded), drop or abort; for"
     " one of them NAME=keep, where NAME is a component or COMPONENT:FIELD, such as kube-apiserver:--profiling.",
     metavar="[NAME=]CHOICE",
+)
+DRAIN = switch(
+    "drain", "Evict the pods of this node first, restart its kubelet with what is installed by then, and uncordon it."
 )
 LEASE = click.Option(["--lease"], metavar="HOLDER:TOKEN", default="", hidden=True)

@@ -162,7 +162,9 @@ class NodeCluster:
     def labelled(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
         return self.reader.labelled(kind, namespace, selector)
 
-    def list_all(self, kind: str) -> tuple[dict[str, Json], ...]:
+    def list_all(self, kind: str, *, fields: str = "") -> tuple[dict[str, Json], ...]:
+        if fields:  # all that a kubelet may list
+            return tuple(self.reader.list_objects(kind, fields=fields))
         return self.reader.list_all(kind)
 
     def get_text(self, server: str, path: str) -> tuple[int, str, str]:

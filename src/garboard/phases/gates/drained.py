@@ -31,7 +31,8 @@ class NodeDrained(Gate):
         return {"kind": "Node", "name": self.node_name, "pods": "none but static ones and those of DaemonSets"}
 
     def probe(self, view: NodeView, /) -> Probe:
-        return lambda: probe_safely(lambda: _left(view.list_all("Pod"), self.node_name))
+        fields = f"spec.nodeName={self.node_name}"
+        return lambda: probe_safely(lambda: _left(view.list_all("Pod", fields=fields), self.node_name))
 
     def evidence(self, view: NodeView, /) -> Evidence:
         return Evidence(next_command=f"kubectl get pods -A --field-selector spec.nodeName={self.node_name}")

@@ -61,8 +61,8 @@ class NodeView(Protocol):
 
     def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None: ...
 
-    def list_all(self, kind: str) -> Sequence[dict[str, Json]]:
-        """Return the objects of a kind of the whole cluster."""
+    def list_all(self, kind: str, *, fields: str = "") -> Sequence[dict[str, Json]]:
+        """Return the objects of a kind of the whole cluster, or those that a field selector selects."""
         ...
 
     def containers(self) -> Sequence[ObservedContainer]:

@@ -36,6 +36,7 @@ class UpgradeOptions:
     renews_certificates: bool = True
     upgrades_etcd: bool = True
     is_forced: bool = False
+    drains: bool = False  # the kubelet restarts while the node is drained
     is_first: bool = False  # `apply`, which decides for the cluster; `node` follows
     is_coordinated: bool = False  # somebody else goes through the nodes
     patches_directory: str = ""

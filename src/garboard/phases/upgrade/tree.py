@@ -18,6 +18,7 @@ from garboard.phases.preflight import plan_checks
 from garboard.phases.upgrade.context import UpgradeContext
 from garboard.phases.upgrade.control_plane import plan_control_plane, plan_kubelet_server
 from garboard.phases.upgrade.differences import plan_differences
+from garboard.phases.upgrade.kubelet_package import plan_back_in_service, plan_out_of_service
 from garboard.phases.upgrade.nodes import plan_next_nodes
 from garboard.phases.upgrade.preflight import upgrade_checks
 from garboard.phases.workflow import Blocked, Phase, Planned
@@ -212,6 +213,21 @@ POST_UPGRADE: Phase[UpgradeContext] = Phase(
     run_if=is_due_control_plane,
     flags=(*_BASIC, "kubeconfig"),
 )
+# Hidden, as kubeadm has no such phases.
+DRAIN: Phase[UpgradeContext] = Phase(
+    name="drain",
+    summary="Take the node out of service, with --drain",
+    plan=plan_out_of_service,
+    run_if=is_due,
+    is_hidden=True,
+)
+UNCORDON: Phase[UpgradeContext] = Phase(
+    name="uncordon",
+    summary="Put the node back in service, and say how the kubelet's package is upgraded",
+    plan=plan_back_in_service,
+    run_if=is_due,
+    is_hidden=True,
+)
 
 NEXT_NODES: Phase[UpgradeContext] = Phase(
     name="next-nodes",
@@ -223,6 +239,7 @@ NEXT_NODES: Phase[UpgradeContext] = Phase(
 
 APPLY: tuple[Phase[UpgradeContext], ...] = (
     PREFLIGHT_OF_APPLY,
+    DRAIN,
     CONTROL_PLANE,
     UPLOAD_CONFIG,
     KUBECONFIG,
@@ -230,13 +247,16 @@ APPLY: tuple[Phase[UpgradeContext], ...] = (
     BOOTSTRAP_TOKEN,
     ADDON,
     POST_UPGRADE,
+    UNCORDON,
     NEXT_NODES,
 )
 NODE: tuple[Phase[UpgradeContext], ...] = (
     replace(PREFLIGHT_OF_APPLY, flags=("config", "ignore-preflight-errors"), takes="", summary="Check this node"),
+    DRAIN,
     CONTROL_PLANE,
     KUBECONFIG,
     KUBELET_CONFIG,
     ADDON,
     POST_UPGRADE,
+    UNCORDON,
 )

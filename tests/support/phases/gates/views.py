@@ -63,7 +63,7 @@ class MemoryNodeView:
     def find(self, kind: str, namespace: str, name: str) -> dict[str, Json] | None:
         return self.objects.get(f"{kind}/{name}")
 
-    def list_all(self, kind: str) -> Sequence[dict[str, Json]]:
+    def list_all(self, kind: str, *, fields: str = "") -> Sequence[dict[str, Json]]:
         return [each for name, each in self.objects.items() if name.startswith(f"{kind}/")]
 
     def containers(self) -> Sequence[ObservedContainer]:
