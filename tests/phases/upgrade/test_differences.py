@@ -234,6 +234,12 @@ def test_the_same_version_again_is_nothing_to_do() -> None:
     assert already(found) == ["the cluster has v1.36.4 already: there is nothing to do"]
 
 
+def test_the_same_version_with_an_edited_coredns_is_nothing_to_do() -> None:
+    node = upgraded_node(target=FORMER)
+    live_dns(node)["spec"]["minReadySeconds"] = 5
+    assert already(find_drift(node, NOBODY)) == ["the cluster has v1.36.4 already: there is nothing to do"]
+
+
 def test_the_same_version_with_a_hand_edit_is_for_change() -> None:
     found = find_drift(with_flag(upgraded_node(target=FORMER)), NOBODY)
     assert already(found) == ["not-an-upgrade"]

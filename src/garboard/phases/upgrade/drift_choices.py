@@ -81,8 +81,13 @@ class NodeDrift:
 
     @property
     def unlike_declared(self) -> tuple[Difference, ...]:
-        """What an upgrade to the same version would change: surroundings and spelling do not count."""
-        return tuple(each for each in self.differences if each.kind in (DriftKind.HAND_EDIT, DriftKind.PENDING))
+        """What an upgrade to the same version would change.
+
+        Surroundings and spelling do not count, nor what would be kept, such as an edit of CoreDNS.
+        """
+        kept = {id(each) for each, choice in self.chosen if choice is DriftChoice.KEEP and each.running.is_known}
+        kinds = (DriftKind.HAND_EDIT, DriftKind.PENDING)
+        return tuple(each for each in self.differences if each.kind in kinds and id(each) not in kept)
 
 
 def hand_edits(differences: Sequence[Difference]) -> tuple[Difference, ...]:
