@@ -69,7 +69,8 @@ def test_every_changed_leaf_is_reported_exactly_once(data: st.DataObject) -> Non
     found = compare(edited)
     assert sorted(each.field for each in found if each.path) == sorted(show_leaf(leaf.path) for leaf in chosen)
     for each in found:
-        expected = KINDS.ENVIRONMENTAL if surrounding_of(component, each.path) else KINDS.HAND_EDIT
+        is_of_surroundings = surrounding_of(component, each.path) or each.path[-1:] == ("image",)
+        expected = KINDS.ENVIRONMENTAL if is_of_surroundings else KINDS.HAND_EDIT
         assert each.kind in (expected, KINDS.COSMETIC, KINDS.HAND_EDIT)
 
 

@@ -31,6 +31,7 @@ _OWNERS = {
     "cli/test_workflow_commands.py": "lifecycle",
     "cli/token": "lifecycle",
     "cli/test_upgrade.py": "upgrade",
+    "cli/test_upgrade_preview.py": "upgrade",
     "cli/tunnel": "tunnel",
     "config": "lifecycle",
     "cri": "lifecycle",

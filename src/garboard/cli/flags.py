@@ -151,8 +151,9 @@ def with_truths(params: Iterable[click.Parameter], args: Iterable[str]) -> list[
     return [f"{arg}=true" if arg in switches else arg for arg in args]
 
 
-def number(name: str, summary: str, default: int) -> click.Option:
-    return click.Option(_declared(name), type=INTEGER, default=default, show_default=True, help=summary)
+def number(name: str, summary: str, default: int, *, letter: str = "") -> click.Option:
+    names = [*([f"-{letter}"] if letter else []), *_declared(name)]
+    return click.Option(names, type=INTEGER, default=default, show_default=True, help=summary)
 
 
 def string_slice(

@@ -42,6 +42,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Json]] = {
         "type": "ClusterIP",
     },
     "core/v1.ServicePort": {"protocol": "TCP"},
+    "rbac/v1.Subject": {"apiGroup": "rbac.authorization.k8s.io"},
     "apps/v1.DeploymentSpec": {**_WORKLOAD, "progressDeadlineSeconds": 600, "replicas": 1},
     "apps/v1.DeploymentStrategy": {"type": "RollingUpdate"},
     "apps/v1.RollingUpdateDeployment": _TWENTY_FIVE_PERCENT,

@@ -5,6 +5,10 @@ import click
 from garboard.cli.lazy import LazyCommand, LazyGroup
 
 COMMANDS = {
+    "plan": LazyCommand(
+        "garboard.cli.upgrade.plan:plan", "Show to which versions the cluster can go, and what would break."
+    ),
+    "diff": LazyCommand("garboard.cli.upgrade.diff:diff", "Show what an upgrade changes, and what restarts for it."),
     "apply": LazyCommand(
         "garboard.cli.upgrade.apply:apply", "Upgrade the cluster and this node, its first; or run a phase of that."
     ),

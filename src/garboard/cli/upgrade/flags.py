@@ -1,9 +1,11 @@
 """The flags that `upgrade apply` and `upgrade node` share."""
 
+from collections.abc import Callable, Sequence
+
 import click
 
-from garboard.cli.flags import enabled, string_slice, switch, text
-from garboard.cli.workflow_commands import CONFIG, DRY_RUN, SHARED_FLAGS, by_name
+from garboard.cli.flags import enabled, string_slice, switch, text, with_truths
+from garboard.cli.workflow_commands import CONFIG, DRY_RUN, OUTPUT, OWN_FLAGS, SHARED_FLAGS, by_name
 
 NODE_FLAGS = by_name(
     enabled("certificate-renewal", "Renew the certificates of the components that change."),
@@ -27,4 +29,20 @@ DRIFT = string_slice(
 DRAIN = switch(
     "drain", "Evict the pods of this node first, restart its kubelet with what is installed by then, and uncordon it."
 )
+KUBECONFIG = text("kubeconfig", "The kubeconfig to use.  [default: that of the administrator]", metavar="FILE")
+_SHOWN = ("certificate-renewal", "config", "etcd-upgrade", "ignore-preflight-errors", "patches", "skip-phases")
 LEASE = click.Option(["--lease"], metavar="HOLDER:TOKEN", default="", hidden=True)
+
+
+class PreviewCommand(click.Command):
+    """A command that shows what an upgrade would do; it takes the flags of an upgrade that decide about its plan."""
+
+    def __init__(self, name: str, run: Callable[..., None], own: Sequence[click.Option], *, summary: str, epilog: str):
+        shared = (NODE_FLAGS[each] for each in _SHOWN)
+        read = (OWN_FLAGS[each] for each in ("strict-config", "strict-patches", "accept"))
+        version = click.Argument(["version"], required=False, metavar="[VERSION]")
+        params: list[click.Parameter] = [version, *own, *shared, KUBECONFIG, DRIFT, *read, OUTPUT]
+        super().__init__(name, callback=run, params=params, help=summary, epilog=epilog)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_truths(self.params, args))
