@@ -1,12 +1,16 @@
 """Clusters of bare hosts made by `garboard fleet provision`: patched, read back, and taken back."""
 
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from garboard.retry import Pauses, wait_until
 from garboard.values import Json
-from tests.support.fleet.lab_fleet import deprovision, documents, patch, provision
+from tests.support.fleet.lab_fleet import deprovision, documents, patch, provision, provision_command
 from tests.support.lab.clusters import Bare
 from tools.harness.lab import LabUnderTest
 
@@ -41,11 +45,27 @@ def left(lab: LabUnderTest, node: str) -> str:
     return lab.exec(node, "sh", "-c", script, check=False).stdout
 
 
+def kill_during_init(lab: LabUnderTest, files: Path, work: Path) -> None:
+    """Begin to provision, and kill that while the first host is being initialised; what runs on the host goes on."""
+    provisioning = subprocess.Popen(provision_command(files, work), stdout=subprocess.DEVNULL, start_new_session=True)
+    begun = "test $(cat /var/lib/garboard/runs/*-init/journal.jsonl 2>/dev/null | grep -c end) -gt 5"
+
+    def not_begun() -> str | None:
+        assert provisioning.poll() is None, "it has ended by itself"
+        return None if lab.exec("cp1", "sh", "-c", begun, check=False).returncode == 0 else "init has not begun"
+
+    assert wait_until(not_begun, timeout_s=120, pauses=Pauses.every(0.2)) is None
+    os.killpg(provisioning.pid, signal.SIGKILL)
+    provisioning.wait()
+
+
 def test_two_hosts_become_a_cluster_and_hosts_again(bare: Bare, tmp_path: Path) -> None:
     lab, files, work = bare(workers=1), tmp_path / "fleet.yaml", tmp_path / "work"
     files.write_text(documents(lab, 1, 1, INSTALL, MANIFESTS))
+    kill_during_init(lab, files, work)
     made = json.loads(provision(files, work).stdout)
     log = (work / "provision.log").read_text()
+    assert "[attempt 2]" not in log, "it goes on in the same attempt"
     assert "[record] infraID " + made["infraID"] in log
 
     kubectl = ("kubectl", "--kubeconfig", "/root/fleet.conf")

@@ -122,10 +122,11 @@ def documents(
 
 
 def provision(files: Path, work: Path, *, check: bool = True) -> CompletedProcess[str]:
-    return garboard(
-        "fleet", "provision", "-f", str(files), "--deployment", DEPLOYMENT, "--work", str(work), "-o", "json",
-        check=check,
-    )  # fmt: skip
+    return garboard(*provision_command(files, work)[1:], check=check)
+
+
+def provision_command(files: Path, work: Path) -> list[str]:
+    return [GARBOARD, "fleet", "provision", "-f", str(files), "--deployment", DEPLOYMENT, "--work", str(work), "-ojson"]
 
 
 def deprovision(work: Path, *, check: bool = True) -> CompletedProcess[str]:

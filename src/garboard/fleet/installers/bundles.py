@@ -4,7 +4,7 @@ A bundle is what one host is given: its kubeadm documents and patches, and for t
 authority. The authority is made here, so that a cluster can be told from every other one before a host is changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 
@@ -17,7 +17,15 @@ from garboard.fleet.installers.hosts_metadata import HostsMetadata
 from garboard.fleet.installers.manifests import host_document, patch_path, patch_skeletons
 from garboard.model import DEFAULT_VERSION, KubernetesVersion
 from garboard.model.lifecycle import InitConfiguration
-from garboard.patches import NodeFacts, PatchFile, read_patch_tree
+from garboard.patches import (
+    NodeFacts,
+    PatchFile,
+    PatchSubject,
+    apply_patches,
+    copy_of,
+    read_patch_tree,
+    targets_of,
+)
 from garboard.pki import KUBECONFIGS, certificate
 from garboard.pki.chain import authority_pins
 from garboard.pki.credentials import kubeconfig_file
@@ -25,7 +33,7 @@ from garboard.pki.files import IssuedPair
 from garboard.pki.inputs import PkiInputs, inputs_of
 from garboard.pki.issue import certificate_pem, issue_certificate
 from garboard.pki.keys import KeySource, private_key_pem
-from garboard.schema import load_schema
+from garboard.schema import Schema, load_schema
 from garboard.values import dataclass
 
 CONFIG = "kubeadm.yaml"
@@ -148,7 +156,7 @@ class _EditedTree:
         found = {name: write_yaml(document) for name, document in edited.items()}
         files = [PatchFile(name.removeprefix("patches/"), name, text.encode) for name, text in found.items()]
         try:
-            read_patch_tree(files, load_schema(version), NodeFacts(host.name, host.role))
+            _try(files, host, load_schema(version))
         except GarboardError as error:
             raise _refused(f"hosts/{host.name}", error.message) from error
         return found
@@ -166,6 +174,15 @@ class _EditedTree:
         if name != host.name:
             path = host_document(self._config, host)
             raise _refused(path, f"nodeRegistration.name is {name!r}, and the host is {host.name}")
+
+
+def _try(files: Sequence[PatchFile], host: FleetHost, schema: Schema) -> None:
+    """Apply patches to what changes nothing: what is refused there would be refused on the host, too."""
+    patch_set = read_patch_tree(files, schema, NodeFacts(host.name, host.role))
+    targets = {each.name: each for each in targets_of(schema.version)}
+    for name, skeleton in patch_skeletons(host).items():
+        mine = patch_set.for_target(targets[name])
+        apply_patches(copy_of(skeleton), mine, PatchSubject.of_target(targets[name], schema))
 
 
 def _refused(path: str, message: str) -> BadDocument:
