@@ -60,6 +60,17 @@ def test_lines_of_a_key_are_secrets_of_their_own() -> None:
     assert scrubbed(b"of it: MIIEowIBAAKCAQEA1234567890", secrets=(key,)) == ["of it: REDACTED"]
 
 
+def test_texts_of_a_pull_secret_are_secrets_of_their_own() -> None:
+    auth = base64.b64encode(b"user:registry-password").decode()
+    pull_secret = f'{{"auths": {{"registry.example.com": {{"auth": "{auth}", "email": "me"}}}}}}'
+    said = f"me: {auth} registry-password".encode()
+    assert scrubbed(
+        said,
+        secrets=(pull_secret,),
+    ) == [REDACTED_LINE]
+    assert OutputScrubber((pull_secret,)).known(said.decode()) == "me: REDACTED REDACTED"
+
+
 def test_ordinary_output_stays() -> None:
     said = ["level=info msg=Waiting up to 20m0s", "tokens of the cluster are made", "", "ünï \N{SNOWMAN}"]
     assert scrubbed("\n".join(said).encode()) == said

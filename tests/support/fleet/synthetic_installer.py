@@ -35,7 +35,8 @@ def main(verb: str) -> int:
         print('level=fatal msg="the cloud says no; password is hunter2hunter2"', flush=True)
         return 3
     VERBS[verb](cloud, said)
-    print(f'level=info msg="{verb} done, login kubeadmin {PASSWORD}"', flush=True)
+    login = f", login kubeadmin {PASSWORD}" if verb == "create cluster" else ""
+    print(f'level=info msg="{verb} done{login}"', flush=True)
     return 0
 
 

@@ -3,8 +3,11 @@
 A stream comes in chunks, which may end inside a secret; nothing of a line is passed on before it is known to have none.
 """
 
+import base64
+import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from urllib.parse import quote
 
 from garboard.documents import Json
@@ -17,6 +20,8 @@ _SECRET_LINE = re.compile(
     r"\bbearer\s+\S{16,}|\b(?:secret|token)s?[\"']?\s*[:=]\s*[\"']?\S{8,}",
     re.IGNORECASE,
 )
+# Shorter ones are names, such as that of a user.
+_SHORTEST_TEXT = 12
 _BOOTSTRAP_TOKEN = re.compile(r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b")
 _SECRET_KEYS = frozenset({"username", "password"})
 
@@ -30,8 +35,9 @@ class OutputScrubber:
         self.learn(*secrets)
 
     def learn(self, *secrets: str) -> None:
-        """Add secrets, also as URLs have them."""
-        self._secrets += tuple(form for each in secrets for form in (each, quote(each, safe="")))
+        """Add secrets, also as URLs have them; of one that is JSON, such as a pull secret, each text in it is one."""
+        parts = (part for each in secrets for part in (each, *_texts_in(each)))
+        self._secrets += tuple(form for each in parts for form in (each, quote(each, safe="")))
         self._known = Scrubber(self._secrets)
 
     def line(self, line: str) -> str:
@@ -58,6 +64,30 @@ class OutputScrubber:
         if isinstance(document, list):
             return [self.document(each) for each in document]
         return self.known(document) if isinstance(document, str) else document
+
+
+def _texts_in(secret: str) -> Iterator[str]:
+    """Yield the texts of a secret that is JSON, and the user and password that an `auth` of a registry encodes."""
+    if not secret.lstrip().startswith(("{", "[")):
+        return
+    with suppress(ValueError, RecursionError):
+        for key, text in _leaves(json.loads(secret)):
+            if len(text) >= _SHORTEST_TEXT:
+                yield text
+            if key == "auth":
+                user, colon, password = base64.b64decode(text).decode("utf-8", "replace").partition(":")
+                yield from (f"{user}{colon}{password}", password)
+
+
+def _leaves(value: Json, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from _leaves(member, name)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _leaves(member, key)
+    elif isinstance(value, str):
+        yield key, value
 
 
 def _without_escapes(line: str) -> str:
