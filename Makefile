@@ -35,11 +35,12 @@ lock:  ## Pin every dependency with hashes (after a change of pyproject.toml)
 schema: setup  ## Regenerate the type, flag and feature gate data of every supported minor (needs Go)
 	$(BIN)/python -m tools.schema.generate
 
-demo: setup  ## Patches over manifests (diff, lint, explain), a fleet rendered, then such patches in a real cluster
+demo: setup  ## Patches over manifests (diff, lint, explain), a fleet rendered, then such patches in real clusters
 	@examples/patches/demo
 	@examples/fleet/demo
 	@tools/setup/system-packages lab
 	@examples/lab/demo
+	@examples/fleet/provision
 
 lint: setup  ## Formatting, lint and import contracts
 	$(BIN)/ruff format --check .

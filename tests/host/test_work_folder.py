@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from garboard.errors import BadDocument, GarboardError, NotReady
+from garboard.host import SYMBOLIC_LINK
 from garboard.host.piped import run_piped
-from garboard.host.work_folder import SYMBOLIC_LINK, WorkFolder
+from garboard.host.work_folder import WorkFolder
 
 
 def test_folder_is_made_for_us_alone_and_files_in_it_too(tmp_path: Path) -> None:
@@ -37,9 +38,10 @@ def test_file_that_is_replaced_keeps_its_permissions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a\0b"])
 def test_name_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
     with WorkFolder.opened(tmp_path / "w") as folder:
-        for task in (lambda: folder.read(name), lambda: folder.write(name, b"")):
-            with pytest.raises(GarboardError):
-                task()
+        with pytest.raises(GarboardError):
+            folder.read(name)
+        with pytest.raises(GarboardError):
+            folder.write(name, b"")
     assert [each.name for each in tmp_path.iterdir()] == ["w"]
 
 
@@ -78,7 +80,7 @@ def test_tree_without_end_is_refused(tmp_path: Path) -> None:
         folder.make_folder("t")
         with (tmp_path / "w/t/huge").open("wb") as file:
             file.truncate(300 * 1024 * 1024)
-        with pytest.raises(GarboardError, match="there is more than"):
+        with pytest.raises(GarboardError, match="has more than 256 MiB"):
             folder.tree("t")
         with pytest.raises(BadDocument, match="more than"):
             folder.read("t/huge")

@@ -18,6 +18,7 @@ from garboard.patches.json_values import value_at
 from garboard.values import dataclass
 
 FILE_NAME = "install-config.yaml"
+_HOSTS_GROUP = "fleet.garboard.dev/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,11 @@ class PatchedInstallConfig:
     @property
     def base_domain(self) -> str:
         return _text_at(self.value, "baseDomain")
+
+
+def is_hosts_config(document: Json) -> bool:
+    """Say whether an install config is one of garboard's own installer, which makes clusters of hosts."""
+    return isinstance(document, dict) and str(document.get("apiVersion", "")).startswith(_HOSTS_GROUP)
 
 
 def patch_install_config(

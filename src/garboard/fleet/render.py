@@ -4,6 +4,7 @@ Customizations that several clusters share are applied once to manifests that th
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from garboard.fleet.customize import (
     Customization,
@@ -17,10 +18,16 @@ from garboard.fleet.customize import (
     customize,
 )
 from garboard.fleet.customize.tree import is_protected
-from garboard.fleet.install_config import PatchedInstallConfig, patch_install_config
+from garboard.fleet.install_config import PatchedInstallConfig, is_hosts_config, patch_install_config
 from garboard.fleet.installer import ManifestSource
 from garboard.fleet.requests import ProvisionRequest
+from garboard.lazy import lazy_module
 from garboard.values import dataclass
+
+if TYPE_CHECKING:
+    from garboard.fleet.installers import manifests as host_manifests
+else:  # it makes certificates as well, which most rendering does without
+    host_manifests = lazy_module("garboard.fleet.installers.manifests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +99,19 @@ class Renderer:
     def _cluster(self, request: ProvisionRequest) -> RenderedCluster:
         config = patch_install_config(request.install_config, request.install_config_customization, self._rules)
         warnings = [*request.warnings, *config.warnings]
-        if self._source is None:
+        source = self._source or _own_source(config)
+        if source is None:
             return RenderedCluster(request, config, None, tuple(warnings))
-        tree = self._tree(request, config)
+        tree = self._tree(request, config, source)
         *shared, last = request.customizations or (None,)
         before = self._customized(tree, [each for each in shared if each is not None])
         after = customize(before.tree, [last], self._rules) if last is not None else before
         warnings += [*before.warnings, *(after.warnings if after is not before else ())]
         return RenderedCluster(request, config, after.tree, tuple(warnings))
 
-    def _tree(self, request: ProvisionRequest, config: PatchedInstallConfig) -> ManifestTree:
+    def _tree(self, request: ProvisionRequest, config: PatchedInstallConfig, source: ManifestSource) -> ManifestTree:
         """Return the manifests of a cluster, with the files that its documents add; a tree that is shared stays one."""
-        assert self._source is not None
-        entries = self._source.create_manifests(config.data)
+        entries = source.create_manifests(config.data)
         if request.extra_manifests:
             entries = {**entries, **request.extra_manifests}
         if self._last is None or self._last[0] is not entries:
@@ -117,6 +124,11 @@ class Renderer:
         if key not in self._shared:
             self._shared[key] = customize(tree, customizations, self._rules)
         return self._shared[key]
+
+
+def _own_source(config: PatchedInstallConfig) -> ManifestSource | None:
+    """Return our own installer for an install config of its kind: what it renders needs no other program."""
+    return host_manifests.HostManifests() if is_hosts_config(config.value) else None
 
 
 def files_of(cluster: RenderedCluster) -> Mapping[str, bytes]:

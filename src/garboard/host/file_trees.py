@@ -23,17 +23,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def read_tree(path: str | Path) -> Mapping[str, bytes | str]:
     """Return what is below a folder by its path from there: the content of files, and in words what is none."""
-    found: dict[str, bytes | str] = {}
-    left = _MAX_BYTES
     try:
         with opened_folder(path) as folder:
-            for entry in walk(folder):
-                if not entry.is_folder:
-                    content = _content(entry.parent, entry.name, left)
-                    left -= len(content)
-                    if left < 0 or len(found) == _MAX_FILES:
-                        raise _too_much(path)
-                    found[entry.path] = content
+            return read_open_tree(folder, path)
     except NotADirectoryError as error:
         raise BadDocument(f"{path} is not a directory", error_class="not-a-directory", hint="name a folder") from error
     except (OSError, ValueError) as error:
@@ -42,6 +34,19 @@ def read_tree(path: str | Path) -> Mapping[str, bytes | str]:
             hint="check the path and the permissions below it",
             error_class="unreadable",
         ) from error
+
+
+def read_open_tree(folder: int, path: str | Path) -> Mapping[str, bytes | str]:
+    """Return what is below an open folder; `path` names it where there is too much."""
+    found: dict[str, bytes | str] = {}
+    left = _MAX_BYTES
+    for entry in walk(folder):
+        if not entry.is_folder:
+            content = _content(entry.parent, entry.name, left)
+            left -= len(content)
+            if left < 0 or len(found) == _MAX_FILES:
+                raise _too_much(path)
+            found[entry.path] = content
     return found
 
 

@@ -14,17 +14,14 @@ from pathlib import Path
 
 from garboard.errors import BadDocument, GarboardError, NotReady
 from garboard.host.beneath import open_beneath
+from garboard.host.file_trees import read_open_tree
 from garboard.host.files import MAX_DOCUMENT_BYTES
-from garboard.host.folders import walk
 from garboard.host.root import open_path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 _LOCK = ".lock"
-SYMBOLIC_LINK = "a symbolic link"
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
-# A tree of manifests has some hundred files of some kilobytes each.
-_MAX_FILES, _MAX_BYTES = 20_000, 256 * 1024 * 1024
 
 
 class WorkFolder:
@@ -130,22 +127,12 @@ class WorkFolder:
 
     def tree(self, name: str) -> Mapping[str, bytes | str]:
         """Return what is below a folder by its path from there: the content of files, and in words what is none."""
-        found: dict[str, bytes | str] = {}
-        left = _MAX_BYTES
         with _with_reason("read", self.path / name):
             descriptor = self._open(name, _FOLDER)
             try:
-                for entry in walk(descriptor):
-                    if entry.is_folder:
-                        continue
-                    content = _content(entry.parent, entry.name, left)
-                    left -= len(content)
-                    if left < 0 or len(found) >= _MAX_FILES:
-                        raise OSError(errno.EFBIG, f"there is more than {_MAX_BYTES} bytes or {_MAX_FILES} files")
-                    found[entry.path] = content
+                return read_open_tree(descriptor, self.path / name)
             finally:
                 os.close(descriptor)
-        return found
 
     @contextmanager
     def _parent(self, name: str) -> Iterator[tuple[int, str]]:
@@ -174,18 +161,6 @@ def _parts(name: str) -> list[str]:
     if not name or any(each in ("", ".", "..") or "\0" in each for each in parts):
         raise OSError(errno.EINVAL, "it leads out of the folder, or nowhere")
     return parts
-
-
-def _content(folder: int, name: str, limit: int) -> bytes | str:
-    """Return what a file holds; of anything else, and of a file that cannot be read, what it is."""
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    except OSError as error:
-        return SYMBOLIC_LINK if error.errno == errno.ELOOP else error.strerror or str(error)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return "no regular file"
-        return file.read(limit + 1)
 
 
 def _mode_of(folder: int, name: str) -> int:

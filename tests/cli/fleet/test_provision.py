@@ -76,7 +76,7 @@ def manifest_patch(glob: str, *patches: Json) -> Json:
 
 
 def test_cluster_is_made_with_its_patches_and_taken_back(fleet: Fleet) -> None:
-    replicas = {"op": "replace", "path": "/spec/replicas", "valueJSON": "3"}
+    replicas: Json = {"op": "replace", "path": "/spec/replicas", "valueJSON": "3"}
     fleet.write(manifest_patch("openshift/99_*machineset*.yaml", replicas))
     made = fleet.provision("-o", "json")
     assert made.returncode == 0, made.stderr

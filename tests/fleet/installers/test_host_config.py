@@ -3,7 +3,8 @@
 import pytest
 
 from garboard.errors import BadDocument
-from garboard.fleet.installers import is_hosts_config, read_hosts_config
+from garboard.fleet.install_config import is_hosts_config
+from garboard.fleet.installers import read_hosts_config
 from tests.support.fleet.install_configs import CONFIG
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import click
 
 from garboard.cli.console import ConsoleReporter
-from garboard.cli.fleet.provision_inputs import files_option, read_documents, work_option
+from garboard.cli.fleet.provision_inputs import files_option, requested, work_option
 from garboard.cli.output import output_option, write_data
 from garboard.errors import BadUsage
-from garboard.fleet import resolve_deployment
 from garboard.model import DEFAULT_VERSION
 from garboard.node.fleet.orders import environment_for, installer_for, prepare_order, scrubber_for
 from garboard.node.fleet.provisioning import provisioner
@@ -27,7 +26,7 @@ from garboard.schema import load_schema
     help="The installer of install configs that are not garboard's own.",
 )  # fmt: skip
 @output_option
-def provision(files: tuple[Path, ...], deployment: str, work: Path, installer: str, output: OutputFormat) -> None:
+def provision(files: tuple[str, ...], deployment: str, work: Path, installer: str, output: OutputFormat) -> None:
     """Make the cluster of a ClusterDeployment: create manifests, patch them, create ignition configs and the cluster.
 
     Given again after a failure or a kill, it goes on: on hosts (an install config of garboard's own) in the same
@@ -35,7 +34,7 @@ def provision(files: tuple[Path, ...], deployment: str, work: Path, installer: s
     """
     if not files:
         raise BadUsage("no documents are given", hint="name them with -f")
-    request = resolve_deployment(read_documents(files), deployment)
+    request = requested(files, deployment)
     prepared = prepare_order(request, lambda: load_schema(DEFAULT_VERSION), installer)
     reporter, environment = ConsoleReporter(), environment_for(request)
     for warning in prepared.warnings:

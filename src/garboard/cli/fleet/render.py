@@ -56,7 +56,7 @@ def render(output_dir: str | None, check: bool, show_secrets: bool, output: Outp
 
 def _warn(selection: FleetSelection, rendering: FleetRendering) -> None:
     warnings = [*rendering.warnings]
-    if selection.source is None and any(each.request.customizations for each in rendering.clusters):
+    if any(each.tree is None and each.request.customizations for each in rendering.clusters):
         warnings.append("no manifests to patch: installerManifestPatches were only read; name them with --manifests")
     for each in (f"ignored {text}" for text in selection.documents.ignored):
         sys.stderr.write(f"[fleet] {each}\n")

@@ -25,7 +25,6 @@ from garboard.fleet.installers.host_config import (
     API_VERSION,
     FleetHost,
     HostsConfig,
-    is_hosts_config,
     read_hosts_config,
 )
 from garboard.fleet.installers.host_view import (
@@ -71,7 +70,6 @@ __all__ = [
     "Verb",
     "build_bundles",
     "hosts_metadata",
-    "is_hosts_config",
     "next_command",
     "read_hosts_config",
     "read_hosts_metadata",

@@ -103,11 +103,6 @@ class _InstallConfigDocument(msgspec.Struct, forbid_unknown_fields=True, rename=
     ssh_key: str = ""
 
 
-def is_hosts_config(document: Json) -> bool:
-    """Say whether an install config is one of the installer `garboard`."""
-    return isinstance(document, dict) and str(document.get("apiVersion", "")).startswith("fleet.garboard.dev/")
-
-
 def read_hosts_config(data: bytes | str, *, source: str) -> HostsConfig:
     """Read an install config and check it; every problem is named."""
     document = read_yaml(data, source=source)

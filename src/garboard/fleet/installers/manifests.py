@@ -10,7 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 from garboard.documents import Json, write_yaml
-from garboard.fleet.installers.host_config import KUBEADM, KUBEADM_KINDS, FleetHost, HostsConfig
+from garboard.fleet.installers.host_config import (
+    KUBEADM,
+    KUBEADM_KINDS,
+    FleetHost,
+    HostsConfig,
+    read_hosts_config,
+)
 from garboard.values import dataclass
 
 PATCHES = "/var/lib/garboard/fleet/patches"
@@ -37,6 +43,14 @@ def render_manifests(config: HostsConfig) -> tuple[RenderedManifest, ...]:
     shared = (_shared(config, kind) for kind in _SHARED)
     hosts = (each for host in config.hosts for each in _of_host(config, host))
     return (*shared, *hosts, *_addons(config))
+
+
+class HostManifests:
+    """The manifests of install configs of garboard's own, for rendering."""
+
+    def create_manifests(self, install_config: bytes) -> Mapping[str, bytes]:
+        config = read_hosts_config(install_config, source="install-config.yaml")
+        return {each.path: each.data for each in render_manifests(config)}
 
 
 def host_document(config: HostsConfig, host: FleetHost) -> str:

@@ -43,7 +43,7 @@ Answer = TypeVar("Answer")
 
 _BUNDLES, _ADDONS, _SECRETS = "bundles", "bundles/addons.json", "bundles/secrets.json"
 _CONFIG_FLAG = f"--config={STATE}/{CONFIG}"
-_INIT = ("init", _CONFIG_FLAG, "--upload-certs", "--skip-token-print", "--skip-certificate-key-print")
+_INIT = ("init", _CONFIG_FLAG, "--upload-certs", "--skip-token-print", "--skip-phases=show-join-command")
 _JOIN = ("join", _CONFIG_FLAG)
 # What joins after a long while finds no token and no certificates any more: both are made again.
 _REFRESH = (

@@ -14,10 +14,10 @@ from garboard.fleet import (
     patch_install_config,
 )
 from garboard.fleet.customize import TypeSource
-from garboard.fleet.installers import is_hosts_config
+from garboard.fleet.install_config import is_hosts_config
 from garboard.fleet.installers.host_config import read_hosts_config
 from garboard.fleet.provision import OutputScrubber, ProvisionRecord
-from garboard.host.work_folder import SYMBOLIC_LINK
+from garboard.host import SYMBOLIC_LINK
 from garboard.node.fleet.host_installer import HostInstaller
 from garboard.node.fleet.program_installer import ProgramInstaller
 from garboard.node.fleet.provisioning import Customized, InstallerOf, ProvisionOrder
