@@ -61,8 +61,16 @@ def _member(current: Json, value: Json, name: str, at: tuple[str, ...]) -> Json:
         return merged(current, value, at)
     before = current if isinstance(current, list) else []
     if how == "set":
-        return [*before, *dict.fromkeys(each for each in value if each not in before)]
+        return _united(before, value)
     return _merged_by_name(before, value, at, is_repeated=how == "repeated")
+
+
+def _united(before: Sequence[Json], values: Sequence[Json]) -> list[Json]:
+    found = list(before)
+    for each in values:
+        if each not in found:
+            found.append(each)
+    return found
 
 
 def _merged_by_name(

@@ -14,12 +14,13 @@ class FieldGroup:
     route: str = ""
     follow_ups: tuple[str, ...] = ()
     judge: str = ""
+    components: tuple[str, ...] = ("kubelet",)
 
     def rows(self) -> tuple[AttributeRow, ...]:
         return tuple(
             AttributeRow(
                 path=path_of(field),
-                components=("kubelet",),
+                components=self.components,
                 code=self.code,
                 scope="all",
                 why=self.why,
@@ -131,7 +132,14 @@ _GROUPS = (
     ),
     FieldGroup(fields="podCIDR", code="standalone-only", why="a kubelet with an API server takes it from its Node"),
     FieldGroup(
-        fields="containerRuntimeEndpoint imageServiceEndpoint",
+        fields="containerRuntimeEndpoint",
+        components=(),  # each node writes its own over it
+        code="node-setting",
+        why="the socket is a setting of each node",
+        route="drain the node, change instance-config.yaml there, and restart its kubelet",
+    ),
+    FieldGroup(
+        fields="imageServiceEndpoint",
         code="node-setting",
         why="the socket is a setting of each node",
         route="drain the node, change instance-config.yaml there, and restart its kubelet",
@@ -147,6 +155,7 @@ _GROUPS = (
     ),
     FieldGroup(
         fields="rotateCertificates",
+        components=(),
         code="no-effect",
         why="kubeadm sets it to true, whatever is written",
     ),
