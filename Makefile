@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-static-pods benchmark-tunnel soak man clean
+.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
@@ -111,6 +111,9 @@ benchmark-lab: setup  ## Time bare nodes, a cluster of one node and one of four 
 benchmark-static-pods: setup  ## Time the swap of static pods beside renaming their manifests (needs root)
 	@tools/setup/system-packages lab
 	$(BIN)/python -m benchmarks.static_pods.run
+
+benchmark-change: setup  ## Time plans of changes for 303 nodes
+	$(BIN)/python -m benchmarks.change.run
 
 benchmark-tunnel: setup  ## Measure the tunnel beside the stock Konnectivity pair, alternating (about half an hour)
 	$(BIN)/python -m benchmarks.tunnel.run

@@ -73,6 +73,7 @@ _NOTES = {
 _CONFIRMS = {
     "addon-handover": "an addon is no longer ours, or taken over from somebody else",
     "cgroup-layout": "the cgroups of the node change: it is drained first",
+    "cluster-network-mismatch": "two configurations that agreed so far do not any more",
     "drain-needed": "the node is drained, and a state file of the kubelet removed",
     "encryption-provider": "encryption of stored objects takes several steps, the same on every control plane",
     "evicts-pods": "the kubelet may evict pods at once",
@@ -84,7 +85,6 @@ _CONFIRMS = {
 _BLOCKED = {
     "cgroup-driver": "has to change together with the container runtime, node by node, both stopped",
     "cluster-name": "a name in every kubeconfig, for little gain",
-    "cluster-network-mismatch": "two configurations that have to agree do not",
     "hand-edit": "somebody has changed a manifest by hand, and a component that has to be replaced would lose it",
     "rootless": "alpha, makes users on each host, and is about to be removed",
 }

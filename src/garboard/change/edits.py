@@ -176,10 +176,15 @@ def _named_item(
 
 def value_of(text: str, field: FieldType, edit: FieldEdit) -> Json:
     """Return the value of a text for a field: where the field takes text, as it stands, and else as YAML reads it."""
-    value = _read(edit)
     is_text = field.kind == "scalar" and field.scalar in ("string", "duration", "quantity", "time")
+    try:
+        value = _read(edit)
+    except BadUsage:
+        if not is_text:
+            raise
+        return text  # an asterisk, say, which means something to YAML
     if is_text and not isinstance(value, str | dict | list):
-        return text.strip() if value is not None or text.strip() else ""
+        return text.strip()
     return value
 
 

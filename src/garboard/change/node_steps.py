@@ -173,7 +173,7 @@ def kubelet_work(
     """Return the steps for the kubelet of a node, around which it is drained where pods would not survive."""
     if before == after:
         return NodeWork()
-    file, conflicts = _changed_file(CONFIG_FILE, before, after, node.kubelet_config)
+    file, conflicts = _changed_file(CONFIG_FILE, before, after, node.kubelet_config or None)
     found = tuple((KUBELET, each) for each in conflicts)
     if file is None:
         return NodeWork(conflicts=found)

@@ -1,6 +1,6 @@
 """What is asked for: a new version of documents, patches of them, edits of single fields, or another patch set."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import TypeAlias
@@ -84,6 +84,32 @@ class RequestedDocuments:
 
     def with_document(self, kind: str, document: Mapping[str, Json]) -> "RequestedDocuments":
         return replace(self, documents={**self.documents, kind: document})
+
+
+def host_paths_in(request: ChangeRequest) -> tuple[str, ...]:
+    """Return the paths of hosts that a request names for volumes: whoever looks at nodes looks for them, too."""
+    found: list[str] = []
+    match request:
+        case NewVersion(documents=documents) | PartialChange(documents=documents):
+            for each in documents:
+                found += _host_paths(each.content)
+        case FieldEdits(edits=edits):
+            found += [edit.text for edit in edits if str(edit.path.segments[-1]) == "hostPath"]
+        case NewPatchSet():
+            pass
+    return tuple(dict.fromkeys(path for path in found if path.startswith("/")))
+
+
+def _host_paths(value: Json) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _host_paths(each)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            if name == "hostPath" and isinstance(each, str):
+                yield each
+            else:
+                yield from _host_paths(each)
 
 
 def requested(request: ChangeRequest, current: Documents, schema: Schema) -> RequestedDocuments:

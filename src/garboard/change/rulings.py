@@ -116,7 +116,7 @@ def _ruled(
         for each in findings
         if each is not heaviest and each.code and (weight < Weight.REFUSED or weights[each.code] == weight)
     ]
-    reasons = [_said(heaviest, accepted), *(f"{each.code}: {_said(each, accepted)}" for each in others)]
+    reasons = [_said(heaviest, accepted), *(_also(each, accepted) for each in others)]
     accepts = tuple(
         dict.fromkeys(
             each.code for each in findings if each.code and CODES[each.code].is_acceptable and each.code not in accepted
@@ -139,6 +139,11 @@ def _ruled(
 
 def _weight(finding: ChangeFinding, accepted: Sequence[str]) -> Weight:
     return Weight.NOTE if finding.code in accepted and finding.weight > Weight.NOTE else finding.weight
+
+
+def _also(finding: ChangeFinding, accepted: Sequence[str]) -> str:
+    route = f" ({finding.route})" if finding.route else ""
+    return f"{finding.code}: {_said(finding, accepted)}{route}"
 
 
 def _said(finding: ChangeFinding, accepted: Sequence[str]) -> str:

@@ -22,6 +22,8 @@ from garboard.rules import DocumentField, ResultFinding, flag_rules
 from garboard.schema import load_schema
 from garboard.values import dataclass
 
+_FREE = ("extraArgs", "extraVolumes", "extraEnvs")
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedFinding:
@@ -148,8 +150,15 @@ def pod_findings(
     """Yield what a component refuses in its new manifest, or the cluster loses by it, at its attribute."""
     for each in _result_findings(component, before.document, after.document, context):
         source = after.source_of(each.path)
+        if each.rule.is_acceptable and isinstance(source, ConfigField) and not _is_free(source):
+            continue
         label = _label_of(source, changes, after.document, each.path) if isinstance(source, ConfigField) else ""
         yield PlacedFinding(label, _as_finding(each))
+
+
+def _is_free(source: ConfigField) -> bool:
+    """Say whether a field holds whatever its user writes; for all others the table says what a change of them loses."""
+    return any(step in _FREE for step in source.path)
 
 
 def kubelet_findings(

@@ -1,0 +1,219 @@
+"""Verdicts that depend on values, or on the cluster."""
+
+import msgspec
+import pytest
+
+from garboard.change.plan import PlannedAttribute
+from garboard.change.snapshot import ClusterSnapshot, SnapshotService
+from garboard.model import SUPPORTED_VERSIONS
+from garboard.values import Json
+from tests.support.change.requests import codes, new_version, patch, planned, restarts, sets
+from tests.support.change.snapshots import MadeUpCluster, f1, f2, f3
+
+
+def first(snapshot: ClusterSnapshot, edit: str) -> PlannedAttribute:
+    return planned(snapshot, edit).attributes[0]
+
+
+@pytest.mark.parametrize(
+    ("edit", "verdict", "code"),
+    [
+        ("networking.podSubnet=10.245.0.0/16", "blocked", "pod-network"),
+        ("networking.podSubnet=10.244.0.0/17", "blocked", "pod-network"),
+        ("networking.podSubnet=10.0.0.0/8", "blocked", "cidr-overlap"),
+        ("networking.dnsDomain=corp.example", "blocked", "dns-domain"),
+        ("certificatesDir=/srv/pki", "blocked", "certificates-dir"),
+        ("clusterName=blue", "blocked", "cluster-name"),
+        ("encryptionAlgorithm=ECDSA-P256", "advice", "certificate-later"),
+        ("certificateValidityPeriod=4000h", "advice", "certificate-later"),
+        ("dns.imageTag=v1.13.0", "advice", "dns-rollout"),
+        ("dns.disabled=true", "advice", "addon-handover"),
+        ("etcd.local.imageTag=3.7.1-0", "advice", "etcd-restart"),
+        ("etcd.local.imageTag=3.6.8-0", "blocked", "etcd-version"),
+        ("etcd.local.imageTag=3.9.0-0", "blocked", "etcd-version"),
+        ("etcd.local.imageTag=latest", "blocked", "etcd-version"),
+        ("etcd.local.dataDir=/srv/etcd", "blocked", "etcd-data-dir"),
+        ("etcd.external.endpoints=[https://198.51.100.1:2379]", "blocked", "etcd-move"),
+        ("apiServer.extraArgs[anonymous-auth]=false", "blocked", "anonymous-auth"),
+        ("apiServer.extraArgs[secure-port]=7443", "blocked", "owned-flag"),
+        ("apiServer.extraArgs[enable-admission-plugins]=PodNodeSelector", "blocked", "admission-weakened"),
+        (
+            "apiServer.extraArgs[enable-admission-plugins]=NodeRestriction,PodNodeSelector",
+            "advice",
+            "admission-plugins",
+        ),
+        ("apiServer.extraArgs[authorization-mode]=AlwaysAllow", "blocked", "authorization-weakened"),
+        ("apiServer.extraArgs[service-account-issuer]=https://new.example.com", "blocked", "critical-flag-changed"),
+        ("apiServer.extraArgs[event-ttl]=soon", "blocked", "bad-flag-value"),
+        ("apiServer.extraArgs[feature-gates]=NoSuchGate=true", "blocked", "unknown-feature-gate"),
+        ("apiServer.extraArgs[egress-selector-config-file]=/srv/egress.yaml", "blocked", "unmounted-file"),
+        ("controllerManager.extraArgs[controllers]=*", "blocked", "controller-removed"),
+        ("controllerManager.extraArgs[cluster-cidr]=10.0.0.0/8", "blocked", "owned-flag"),
+        ("KubeletConfiguration:cgroupDriver=cgroupfs", "blocked", "cgroup-driver"),
+        ("KubeletConfiguration:staticPodPath=/srv", "blocked", "static-pods-off"),
+        ("KubeletConfiguration:containerRuntimeEndpoint=unix:///x.sock", "blocked", "node-setting"),
+        ("KubeletConfiguration:evictionHard[memory.available]=5%", "advice", "evicts-pods"),
+        ("KubeletConfiguration:topologyManagerPolicy=best-effort", "advice", "drain-needed"),
+        ("KubeletConfiguration:maxPods=-4", "blocked", "out-of-range"),
+        ("KubeletConfiguration:featureGates[NoSuchGate]=true", "blocked", "unknown-feature-gate"),
+        ("KubeletConfiguration:clusterDNS=[10.96.0.11]", "advice", "cluster-network-mismatch"),
+        ("KubeletConfiguration:readOnlyPort=10255", "blocked", "authentication-weakened"),
+        ("KubeletConfiguration:registerWithTaints=[{key: a, effect: NoSchedule}]", "advice", "registration-only"),
+        ("KubeProxyConfiguration:hostnameOverride=x", "blocked", "node-setting"),
+        ("KubeProxyConfiguration:featureGates[NoSuchGate]=true", "blocked", "unknown-feature-gate"),
+        ("KubeProxyConfiguration:clusterCIDR=10.0.0.0/16", "advice", "cluster-network-mismatch"),
+        ("KubeProxyConfiguration:conntrack.min=1000", "advice", "proxy-kernel"),
+        ("InitConfiguration:localAPIEndpoint.advertiseAddress=192.0.2.9", "blocked", "node-identity"),
+        ("InitConfiguration:nodeRegistration.name=other", "blocked", "node-identity"),
+        ("JoinConfiguration:patches.directory=/srv", "blocked", "use-patches"),
+    ],
+)
+def test_an_edit_has_its_verdict(edit: str, verdict: str, code: str) -> None:
+    found = first(f1(), edit)
+    assert (found.verdict, found.code) == (verdict, code)
+    assert found.reason
+
+
+def test_a_larger_range_of_pods_takes_the_source_of_kube_proxy_along() -> None:
+    alone = planned(f1(), "networking.podSubnet=10.244.0.0/15")
+    assert (alone.verdict, alone.unconfirmed) == ("advice", ("pod-range-grows", "cluster-network-mismatch"))
+    assert "--set 'KubeProxyConfiguration:clusterCIDR=10.244.0.0/15'" in alone.attributes[0].reason
+    both = planned(f1(), sets("networking.podSubnet=10.244.0.0/15", "KubeProxyConfiguration:clusterCIDR=10.244.0.0/15"))
+    assert both.unconfirmed == ("pod-range-grows",)
+    assert restarts(both) == {
+        "cp1": ["kube-controller-manager", "kube-proxy"],
+        "w1": ["kube-proxy"],
+        "w2": ["kube-proxy"],
+    }
+
+
+def test_growing_is_allowed_and_shrinking_where_all_fits_is_a_note() -> None:
+    snapshot = f1(kubelet={"maxPods": 200})
+    assert first(snapshot, "KubeletConfiguration:maxPods=250").verdict == "allowed"
+    assert first(snapshot, "KubeletConfiguration:maxPods=100").code == "capacity"
+
+
+def test_what_is_reserved_is_compared_with_what_pods_request() -> None:
+    assert first(f1(), "KubeletConfiguration:kubeReserved[memory]=1Gi").code == "capacity"
+    found = first(f1(), "KubeletConfiguration:systemReserved[memory]=15Gi")
+    assert found.code == "shrinks-capacity"
+    assert "request 1Gi of memory" in found.reason
+
+
+def test_a_policy_drains_every_node_and_removes_the_state_file() -> None:
+    plan = planned(f1(), "KubeletConfiguration:topologyManagerPolicy=best-effort", "drain-needed")
+    assert [[step.phase for step in each.steps] for each in plan.nodes] == [
+        ["drain", "kubelet-config", "gates", "drain"]
+    ] * 3
+    assert [file.path for file in plan.nodes[0].steps[1].files] == [
+        "/var/lib/kubelet/config.yaml",
+        "/var/lib/kubelet/cpu_manager_state",
+    ]
+
+
+def test_issuers_may_grow() -> None:
+    default = "https://kubernetes.default.svc.cluster.local"
+    plan = planned(
+        f1(),
+        sets(
+            f"apiServer.extraArgs[service-account-issuer]={default}",
+            "apiServer.extraArgs[service-account-issuer]+=https://new.example.com",
+        ),
+    )
+    assert (plan.verdict, codes(plan)) == ("advice", ["service-account-issuer"])
+    assert plan.attributes[0].after == [default, "https://new.example.com"]
+
+
+def test_services_outside_of_a_new_port_range_are_listed() -> None:
+    services = [SnapshotService(namespace="shop", name="web", node_ports=[30080, 32000])]
+    snapshot = msgspec.structs.replace(f1(), services=services)
+    found = first(snapshot, "apiServer.extraArgs[service-node-port-range]=30000-31000")
+    assert (found.code, "shop/web (32000)" in found.reason, "30080" in found.reason) == ("node-ports", True, False)
+
+
+def test_the_section_of_another_proxy_mode_restarts_nothing() -> None:
+    plan = planned(f1(), "KubeProxyConfiguration:ipvs.scheduler=rr")
+    assert (codes(plan), restarts(plan), [each.name for each in plan.objects]) == (["no-effect"], {}, ["kube-proxy"])
+    plan = planned(f1(), "KubeProxyConfiguration:iptables.masqueradeAll=true")
+    assert (plan.verdict, [*restarts(plan)]) == ("allowed", ["cp1", "w1", "w2"])
+
+
+def test_an_external_authority_issues_nothing_here() -> None:
+    snapshot = f1()
+    nodes = [
+        msgspec.structs.replace(each, host_paths={"/etc/kubernetes/pki/ca.key": "absent"}) for each in snapshot.nodes
+    ]
+    found = first(msgspec.structs.replace(snapshot, nodes=nodes), "apiServer.certSANs+=api.example.com")
+    assert (found.code, "cp1" in found.reason) == ("external-ca", True)
+
+
+def test_a_flag_of_the_kubelet_that_stands_above_its_configuration_is_told() -> None:
+    snapshot = f1()
+    nodes = [
+        msgspec.structs.replace(each, kubelet_flags='KUBELET_KUBEADM_ARGS="--max-pods=50"\n') for each in snapshot.nodes
+    ]
+    found = first(msgspec.structs.replace(snapshot, nodes=nodes), "KubeletConfiguration:maxPods=250")
+    assert (found.code, "cp1, w1, w2" in found.reason) == ("shadowed-by-flag", True)
+
+
+def test_a_learner_and_members_that_nobody_asked_are_told() -> None:
+    snapshot, edit = f2(), "etcd.local.extraArgs[snapshot-count]=20000"
+    assert snapshot.members is not None
+    learning = [msgspec.structs.replace(each, is_learner=each.name == "cp3") for each in snapshot.members]
+    assert first(msgspec.structs.replace(snapshot, members=learning), edit).code == "no-quorum"
+    unasked = first(msgspec.structs.replace(snapshot, members=None), edit)
+    assert (unasked.code, "not-looked-at" in unasked.reason) == ("etcd-restart", True)
+
+
+def test_one_member_alone_may_restart() -> None:
+    assert planned(f1(), "etcd.local.extraArgs[snapshot-count]=20000").verdict == "advice"
+
+
+def test_a_heavier_verdict_wins_and_names_the_others() -> None:
+    found = first(f1(), "apiServer.extraArgs[enable-admission-plugins]=PodNodeSelector")
+    assert "admission-plugins: " in found.reason
+    assert found.accepts == ("admission-weakened",)
+
+
+def test_a_cluster_without_kube_proxy_has_none_to_change() -> None:
+    snapshot = f1()
+    maps = {name: each for name, each in snapshot.config_maps.items() if name != "kube-proxy"}
+    without = msgspec.structs.replace(snapshot, config_maps=maps)
+    assert planned(without, "apiServer.extraArgs[profiling]=false").verdict == "allowed"
+
+
+def test_a_new_version_of_v1beta3_is_converted_first() -> None:
+    snapshot = MadeUpCluster(version=SUPPORTED_VERSIONS[0]).snapshot()
+    old: Json = {
+        "apiVersion": "kubeadm.k8s.io/v1beta3",
+        "kind": "ClusterConfiguration",
+        "apiServer": {"extraArgs": {"event-ttl": "2h"}},
+        "controlPlaneEndpoint": "k8s.example.com:6443",
+        "networking": {"podSubnet": "10.244.0.0/16"},
+        "kubernetesVersion": str(SUPPORTED_VERSIONS[0]),
+    }
+    plan = planned(snapshot, new_version(old))
+    assert [each.label for each in plan.attributes] == ["apiServer.extraArgs[event-ttl]"]
+
+
+def test_what_an_external_etcd_is_reached_by_can_be_changed_with_advice() -> None:
+    plan = planned(f3(), "etcd.external.endpoints=[https://198.51.100.1:2379, https://198.51.100.3:2379]")
+    assert (plan.verdict, codes(plan)) == ("advice", ["external-etcd"])
+    assert restarts(plan) == {name: ["kube-apiserver"] for name in ("cp1", "cp2", "cp3")}
+
+
+def test_unknown_keys_of_a_config_map_stay() -> None:
+    snapshot = f1()
+    stored = snapshot.config_maps["kubeadm-config"]
+    extra = msgspec.structs.replace(stored, data={**stored.data, "Mine": "x"})
+    maps = {**snapshot.config_maps, "kubeadm-config": extra}
+    plan = planned(msgspec.structs.replace(snapshot, config_maps=maps), "apiServer.extraArgs[profiling]=false")
+    assert [key for key, _ in plan.objects[0].data] == ["ClusterConfiguration"]
+    assert plan.objects[0].resource_version == "100"
+
+
+def test_two_of_one_kind_and_an_unknown_kind_are_refused() -> None:
+    with pytest.raises(Exception, match="second KubeletConfiguration"):
+        planned(f1(), new_version({"kind": "KubeletConfiguration"}, {"kind": "KubeletConfiguration"}))
+    with pytest.raises(Exception, match="no configuration that a cluster stores"):
+        planned(f1(), patch("{kind: ResetConfiguration}"))

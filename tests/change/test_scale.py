@@ -1,0 +1,24 @@
+"""Planning for 303 nodes stays cheap; `make benchmark-change` measures it on a quiet machine."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from garboard.change.snapshot import snapshot_text
+from tests.support.change.snapshots import f2
+
+GARBOARD = Path(sys.executable).with_name("garboard")
+
+
+def test_a_plan_for_303_nodes_takes_little_time_and_memory(tmp_path: Path) -> None:
+    snapshot = tmp_path / "snapshot.json"
+    snapshot.write_text(snapshot_text(f2(workers=tuple(f"w{number}" for number in range(300)), is_seen=True)))
+    command = [GARBOARD, "change", "plan", "--observed", snapshot, "--set", "KubeletConfiguration:maxPods=250"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 10
+    # Processor time, because the machine may be busy with something else.
+    assert usage.ru_utime + usage.ru_stime < 4
+    assert usage.ru_maxrss / 1024 < 200
