@@ -40,7 +40,17 @@ def main() -> None:
             Path(folder, kind).write_text(text)
         for _ in range(runs):
             for name, (kind, edit) in EDITS.items():
-                command = [GARBOARD, "change", "plan", "--observed", Path(folder, kind), "--set", edit, "-o", "json"]
+                command: list[str | Path] = [
+                    GARBOARD,
+                    "change",
+                    "plan",
+                    "--observed",
+                    Path(folder, kind),
+                    "--set",
+                    edit,
+                    "-o",
+                    "json",
+                ]
                 measured[name].append(measure(command, output=Path("/dev/null"), accepts=(10,)))
     report(
         {

@@ -14,7 +14,15 @@ GARBOARD = Path(sys.executable).with_name("garboard")
 def test_a_plan_for_303_nodes_takes_little_time_and_memory(tmp_path: Path) -> None:
     snapshot = tmp_path / "snapshot.json"
     snapshot.write_text(snapshot_text(f2(workers=tuple(f"w{number}" for number in range(300)), is_seen=True)))
-    command = [GARBOARD, "change", "plan", "--observed", snapshot, "--set", "KubeletConfiguration:maxPods=250"]
+    command: list[str | Path] = [
+        GARBOARD,
+        "change",
+        "plan",
+        "--observed",
+        snapshot,
+        "--set",
+        "KubeletConfiguration:maxPods=250",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

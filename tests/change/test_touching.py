@@ -30,8 +30,8 @@ def test_what_is_declared_is_what_is_rendered(
 ) -> None:
     draw = random.Random(f"{pytestconfig.getoption('--seed')} {kind} {path}")
     is_external = path[:2] == ("etcd", "external")
-    before = fresh(version, kind, "{}", is_external=is_external)
-    after = fresh(version, kind, repr(nested(path, generated(path, field, version, draw))), is_external=is_external)
+    before = fresh(version, kind, {}, is_external=is_external)
+    after = fresh(version, kind, nested(path, generated(path, field, version, draw)), is_external=is_external)
     row = attribute_table(kind).row(path)
     assert row is not None
     assert touched(before, after, version) == set(row.components)
@@ -39,11 +39,11 @@ def test_what_is_declared_is_what_is_rendered(
 
 @pytest.mark.parametrize("version", SUPPORTED_VERSIONS, ids=str)
 def test_gates_of_kubeadm_touch_what_can_be_rendered_and_no_more(version: KubernetesVersion) -> None:
-    facts = fresh(version, CLUSTER, "{}").cluster.facts
+    facts = fresh(version, CLUSTER, {}).cluster.facts
     for name, default in facts.gate_defaults.items():
-        after = fresh(version, CLUSTER, repr({"featureGates": {name: not default}}))
+        after = fresh(version, CLUSTER, {"featureGates": {name: not default}})
         row = attribute_table(CLUSTER).row(("featureGates", name))
         assert row is not None
-        found = touched(fresh(version, CLUSTER, "{}"), after, version)
+        found = touched(fresh(version, CLUSTER, {}), after, version)
         assert found <= set(row.components)
         assert found == set(row.components) or ("featureGates", name) in NOT_RENDERED

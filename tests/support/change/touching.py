@@ -24,6 +24,10 @@ _SPECIAL: Mapping[str, tuple[Json, ...]] = {
     "networking.dnsDomain": ("corp.example", "k8s.internal"),
     "certificatesDir": ("/srv/pki", "/etc/pki/k8s"),
     "imageRepository": ("mirror.example.com/k8s", "localhost:5000"),
+    "dns.imageRepository": ("mirror.example.com/dns",),
+    "etcd.local.imageRepository": ("mirror.example.com/etcd",),
+    "dns.imageTag": ("v1.13.0",),
+    "etcd.local.imageTag": ("3.7.9-0",),
     "etcd.local.dataDir": ("/srv/etcd", "/data"),
     "etcd.external.endpoints": (["https://198.51.100.9:2379"],),
     "etcd.external.caFile": ("/srv/etcd/ca.crt",),
@@ -89,10 +93,8 @@ def _drawn(field: FieldType, draw: random.Random) -> Json:
             return draw.randint(2, 9999)
 
 
-@cache
-def fresh(version: KubernetesVersion, kind: str, written: str, *, is_external: bool = False) -> StoredConfiguration:
-    """Return what init would make of documents of which one says only what is written, as Python."""
-    members: dict[str, Json] = eval(written)  # of our own making, and hashable only as text
+def fresh_text(version: KubernetesVersion, kind: str, members: dict[str, Json], *, is_external: bool = False) -> str:
+    """Return the documents of a new cluster, of which one has some members besides."""
     cluster: dict[str, Json] = {
         "apiVersion": "kubeadm.k8s.io/v1beta4",
         "kind": CLUSTER,
@@ -101,16 +103,22 @@ def fresh(version: KubernetesVersion, kind: str, written: str, *, is_external: b
         "networking": {"podSubnet": "10.244.0.0/16"},
         **({"etcd": {"external": _EXTERNAL}} if is_external else {}),
     }
-    documents = {
+    documents: dict[str, dict[str, Json]] = {
         CLUSTER: cluster,
         KUBELET: {"apiVersion": COMPONENT_KINDS[KUBELET], "kind": KUBELET},
         KUBE_PROXY: {"apiVersion": COMPONENT_KINDS[KUBE_PROXY], "kind": KUBE_PROXY},
     }
     documents[kind] = _united(documents[kind], members)
-    text = "---\n".join(map(write_yaml, documents.values()))
+    return "---\n".join(write_yaml(each) for each in documents.values())
+
+
+def fresh(
+    version: KubernetesVersion, kind: str, members: dict[str, Json], *, is_external: bool = False
+) -> StoredConfiguration:
+    """Return what init would make of these documents."""
     facts = FixedFacts(address="192.0.2.1", sockets=(SOCKET,))
-    file = ConfigFile.read(text, file="fresh.yaml", host=facts, options=ReadOptions())
-    loaded = file.init()
+    text = fresh_text(version, kind, members, is_external=is_external)
+    loaded = ConfigFile.read(text, file="fresh.yaml", host=facts, options=ReadOptions()).init()
     return StoredConfiguration(
         cluster=loaded.config.cluster, kubelet=loaded.components.kubelet, kube_proxy=loaded.components.kube_proxy
     )
