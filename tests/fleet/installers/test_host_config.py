@@ -16,7 +16,7 @@ def test_hosts_are_read_with_the_command_that_leads_to_each() -> None:
     assert found.hosts[0].via == ("ssh", "-o", "BatchMode=yes", "cp1", "sudo")
     assert found.workers[0].via == ("ssh", "root@10.89.0.13")
     assert found.endpoint == "api.example.com:6443"
-    assert found.ready_within_s == 5.0
+    assert found.ready_within_s == 1.0
 
 
 def test_endpoint_of_a_lone_control_plane_is_its_address() -> None:
@@ -46,7 +46,7 @@ def test_endpoint_of_a_lone_control_plane_is_its_address() -> None:
         ("metadata: {name: first, namespace: default}", "metadata: {}", "addons[0]"),
         ("platform: {none: {}}", "platform: {aws: {}}", "platform"),
         ("baseDomain", "baseDomian", "baseDomian"),
-        ("nodesReadyWithin: 5s", "nodesReadyWithin: soon", "nodesReadyWithin"),
+        ("nodesReadyWithin: 1s", "nodesReadyWithin: soon", "nodesReadyWithin"),
         (CONFIG, "[]", "Expected `object`"),
         (CONFIG, "a: *x", "x"),
     ],

@@ -216,19 +216,20 @@ def test_connection_that_is_lost_is_no_failure(made: Provisioning, hosts: Simula
     ("behaviour", "said"),
     [
         ({"worker1 version": "silent"}, "worker1 does not answer"),
+        ({"worker1 fleet host look": "slow"}, "worker1 does not answer .*: it did not end within 60 s"),
         ({"worker1 version": 'says {"garboard": "9.9"}'}, "worker1 has 9.9"),
         ({"worker1 fleet host look": "says hello"}, "worker1: it answers 'hello' instead of JSON"),
         ({"worker1 fleet host claim": 'says {"view": {"claim": {"infraID": "lie", "host": "x", "authority": "y"}, '
           '"files": [], "authorities": [], "runs": []}, "refused": ""}'}, "worker1: it shows lie as x"),
         ({"worker1 fleet host claim": 'says {"refused": "no\\u001b[31m"}'}, "worker1: no"),
     ],
-    ids=["silent", "another version", "no JSON", "another claim", "control characters"],
+    ids=["silent", "slow", "another version", "no JSON", "another claim", "control characters"],
 )  # fmt: skip
 def test_host_that_does_not_answer_or_lies_is_refused(
     made: Provisioning, hosts: SimulatedHosts, behaviour: dict[str, str], said: str
 ) -> None:
     hosts.behaviour.update(behaviour)
-    with pytest.raises(GarboardError, match=said.replace("[", r"\[")) as refused:
+    with pytest.raises(GarboardError, match=said) as refused:
         made.provision()
     assert "\x1b" not in refused.value.message
     assert "cp1 init" not in hosts.asked
@@ -248,6 +249,30 @@ def test_host_that_cannot_be_reached_is_kept_for_the_next_deprovision(
     hosts.behaviour.clear()
     made.deprovision()
     assert hosts.files("worker1") == BARE
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the host did it", "after the host did it"])
+@pytest.mark.parametrize("number", range(len(HOSTS)))
+def test_killed_while_hosts_are_released_the_next_deprovision_releases_the_rest(
+    made: Provisioning, hosts: SimulatedHosts, number: int, after: bool
+) -> None:
+    made.provision()
+    hosts.asked.clear()
+    hosts.deadly, hosts.is_killed_after = number, after
+    assert made.is_killed(made.deprovision)
+    hosts.deadly = -1
+    made.deprovision()
+    assert {each: hosts.files(each) for each in HOSTS} == dict.fromkeys(HOSTS, BARE)
+
+
+def test_attempt_goes_on_with_the_documents_that_it_began_with(made: Provisioning, hosts: SimulatedHosts) -> None:
+    hosts.behaviour["worker1 join"] = "fail"
+    with pytest.raises(GarboardError):
+        made.provision()
+    hosts.behaviour.clear()
+    made.install_config += b"# changed\n"
+    made.provision()
+    assert any("the documents have changed since it began" in line for line in made.reporter.lines)
 
 
 def test_nodes_that_do_not_become_ready_are_named(made: Provisioning, hosts: SimulatedHosts) -> None:

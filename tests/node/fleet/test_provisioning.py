@@ -320,4 +320,5 @@ def test_link_among_the_manifests_is_told_and_neither_read_nor_written(
     with pytest.raises(GarboardError, match="a link"):
         Provisioning(work, synthetic(cloud, misbehave="link"), customize=customize).provision()
     assert seen == ["a symbolic link"]
+    assert json.loads((work / FAILURE).read_text())["reason"] == "ManifestIOError"
     assert outside.read_text() == "precious"

@@ -7,7 +7,7 @@ metadata: {name: c1}
 baseDomain: example.com
 platform: {none: {}}
 via: simulated {host}
-nodesReadyWithin: 5s
+nodesReadyWithin: 1s
 hosts:
 - {name: cp1, address: 10.89.0.11, role: control-plane}
 - {name: cp2, address: 10.89.0.12, role: control-plane}

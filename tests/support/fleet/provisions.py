@@ -1,6 +1,7 @@
 """Provisions in a child process that is killed at a chosen write, and what is asked of a work folder afterwards."""
 
 import fcntl
+import hashlib
 import os
 import signal
 import traceback
@@ -61,6 +62,7 @@ class Provisioning:
             customize=self.customize,
             attempts_limit=self.attempts_limit,
             extra_manifests={"extra.yaml": b"kind: Extra\n"},
+            digest=hashlib.sha256(self.install_config).hexdigest(),
         )
 
     def record(self) -> ProvisionRecord:

@@ -74,7 +74,7 @@ class SimulatedHosts:
                 os.kill(os.getpid(), signal.SIGKILL)
             return status
 
-    def _answer(self, host: str, words: Sequence[str], stdin: bytes, take: Take) -> int:
+    def _answer(self, host: str, words: Sequence[str], stdin: bytes, take: Take) -> int | None:
         if not self.root(host).exists():
             return 255
         behaviour = self.behaviour.get(f"{host} {' '.join(words[:3])}", "") or self.behaviour.get(
@@ -82,6 +82,8 @@ class SimulatedHosts:
         )
         if behaviour == "silent":
             return 255
+        if behaviour == "slow":
+            return None
         if behaviour.startswith("says "):
             take("stdout", behaviour.removeprefix("says ").encode())
             return 0

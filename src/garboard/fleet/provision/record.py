@@ -29,6 +29,7 @@ class AttemptRecord:
     end: AttemptEnd = ""
     is_destroying: bool = False
     failure: Json = None
+    digest: str = ""  # of the documents that it was begun with
 
     @property
     def folder(self) -> str:
@@ -72,6 +73,7 @@ def record_bytes(record: ProvisionRecord) -> bytes:
             "end": each.end,
             "destroying": each.is_destroying,
             "failure": each.failure,
+            "digest": each.digest,
         }
         for each in record.attempts
     ]
@@ -114,4 +116,5 @@ def _attempt(entry: dict[str, Json]) -> AttemptRecord:
         end=end,  # type: ignore[arg-type]  # it is one of them
         is_destroying=entry["destroying"] is True,
         failure=entry["failure"],
+        digest=str(entry["digest"]),
     )

@@ -1,5 +1,6 @@
 """A provision request as an order for the provisioner: its install config patched, its customizations at hand."""
 
+import hashlib
 from collections.abc import Mapping
 
 from garboard.documents import Json, write_yaml
@@ -60,6 +61,7 @@ def prepare_order(request: ProvisionRequest, types: TypeSource, program: str) ->
         customize=customized,
         extra_manifests=request.extra_manifests,
         attempts_limit=request.install_attempts_limit,
+        digest=hashlib.sha256(data + repr(request.customizations).encode()).hexdigest(),
     )
     record = ProvisionRecord(
         namespace=request.namespace, deployment=request.name, installer=HostInstaller.name if is_ours else program

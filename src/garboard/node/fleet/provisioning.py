@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from garboard.errors import GarboardError, NotReady
+from garboard.fleet import CustomizationFailed
+from garboard.fleet.customize import FailureReason
 from garboard.fleet.installers.contract import (
     CREATE_CLUSTER,
     CREATE_IGNITION_CONFIGS,
@@ -54,6 +56,9 @@ _VERBS: Mapping[StageName, Verb] = {
     "create cluster": CREATE_CLUSTER,
 }
 _PASSWORDS = "-password"
+_OTHER_DOCUMENTS = "the documents have changed since it began, and it goes on with what they said then"
+# What reading and writing the files of an attempt fails with.
+_FILE_ERRORS = ("unreadable", "unwritable", "too-large")
 Customize: TypeAlias = Callable[[Mapping[str, bytes | str]], "Customized"]
 
 
@@ -75,6 +80,7 @@ class ProvisionOrder:
     customize: Customize = field(repr=False)
     extra_manifests: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # by their name in manifests/
     attempts_limit: int | None = None
+    digest: str = ""  # of the documents that it was made of
 
 
 # Makes the installer, with the descriptor of the lock that its programs are to hold.
@@ -127,6 +133,8 @@ class Provisioner:
                 case DestroyAttempt(_):
                     self._destroy(self._attempt)
                 case RunStage(stage):
+                    if own is None and self._attempt.digest != order.digest:
+                        self._reporter.report(f"[attempt {self._attempt.number}] warning: {_OTHER_DOCUMENTS}")
                     own = self._attempt.number
                     self._run(stage, order)
 
@@ -165,7 +173,7 @@ class Provisioner:
                 hint="find out why they failed, then raise it; garboard fleet deprovision takes back what is left",
                 error_class="attempts-limit",
             )
-        self._save(self._record.with_attempt(AttemptRecord(number=number)))
+        self._save(self._record.with_attempt(AttemptRecord(number=number, digest=order.digest)))
         self._folder.make_folder(self._attempt.folder)
         self._folder.write(f"{self._attempt.folder}/{INSTALL_CONFIG}", order.install_config)
 
@@ -255,10 +263,11 @@ class Provisioner:
         error.args = (self._scrubber.text(error.message),)
         error.hint = self._scrubber.text(error.hint) if error.hint else error.hint
         failure: dict[str, Json] = {"stage": stage, "reason": error.error_class, "message": error.message}
-        records = getattr(error, "failures", ())
-        if records:
-            failure["failures"] = [self._scrubber.document(each.as_json) for each in records]
-            failure["reason"] = str(records[0].reason)
+        if isinstance(error, CustomizationFailed):
+            failure["failures"] = [self._scrubber.document(each.as_json) for each in error.failures]
+            failure["reason"] = str(error.failures[0].reason)
+        elif stage == "patch" and error.error_class in _FILE_ERRORS:
+            failure["reason"] = str(FailureReason.IO)
         self._save(self._record.with_attempt(replace(self._record.attempt(number), failure=failure)))
         self._folder.write(FAILURE, (json.dumps(failure, indent=2) + "\n").encode())
 
