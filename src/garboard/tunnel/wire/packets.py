@@ -156,7 +156,10 @@ _BY_NUMBER: Final = {kind.number: kind for kind in _KINDS}
 
 _TYPE: Final = wire.encode_tag(1, wire.VARINT)
 _DATA_START: Final = b"\x08\x04\x22"  # the type DATA, and the tag of its payload
-_STARTS: Final = {(_TYPE + wire.encode_varint(kind.type))[:2]: kind.type.name for kind in _KINDS}
+# A DIAL_REQ begins with its payload, of a length that differs: one for every connection, and none of them long.
+_STARTS: Final = {bytes((0x12, size)): PacketType.DIAL_REQ.name for size in range(128)} | {
+    (_TYPE + wire.encode_varint(kind.type))[:2]: kind.type.name for kind in _KINDS
+}
 
 
 def type_of(packet: Packet) -> PacketType:
