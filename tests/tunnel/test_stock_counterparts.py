@@ -1,4 +1,5 @@
-"""Our server with the stock client library and the stock agent: a counterpart of every test of the stock suite.
+"""Our server with the stock client library, and with the stock agent or ours: a counterpart of every test of the stock
+suite.
 
 The suite runs its server inside the test process, so it cannot be given ours; `test_stock_suite` gives it our agent.
 """
@@ -108,10 +109,11 @@ def client() -> Path:
 
 
 class Stand:
-    """Our server with stock agents, asked by the stock client."""
+    """Our server with stock agents, or with ours, asked by the stock client."""
 
-    def __init__(self, started: Programs, client: Path, front: str) -> None:
+    def __init__(self, started: Programs, client: Path, front: str, agent_is: str) -> None:
         self.started = started
+        self.agent_is = agent_is
         self._client = client
         self.front = front
         self.server: Program | None = None
@@ -119,7 +121,7 @@ class Stand:
 
     def serve(self, mode: str = "grpc", agents: int = 1, extra: tuple[str, ...] = ()) -> list[Program]:
         self.server = self.started.server("ours", mode, self.front, extra=extra)
-        made = [self.started.agent("stock", self.server) for _ in range(agents)]
+        made = [self.started.agent(self.agent_is, self.server) for _ in range(agents)]
         self.server.wait_for("/metrics", f'{SERVER}ready_backends{{proxy_strategy="default"}} {agents}\n')
         return made
 
@@ -151,10 +153,17 @@ class Stand:
         return [str(self._client), f"-front={self.front}", f"-mode={mode}", f"-to={to}", *more]
 
 
-@pytest.fixture
-def stand(binaries: Binaries, certificates: Certificates, tmp_path: Path, client: Path, front: str) -> Iterator[Stand]:
+@pytest.fixture(params=["stock", pytest.param("ours", marks=pytest.mark.verify)], ids=lambda whose: f"{whose}-agent")
+def stand(
+    binaries: Binaries,
+    certificates: Certificates,
+    tmp_path: Path,
+    client: Path,
+    front: str,
+    request: pytest.FixtureRequest,
+) -> Iterator[Stand]:
     with programs(binaries, certificates, tmp_path) as all_:
-        yield Stand(all_, client, front)
+        yield Stand(all_, client, front, request.param)
 
 
 @contextlib.contextmanager
@@ -260,8 +269,8 @@ def test_second_stream_of_an_agent_does_not_disturb_the_first(stand: Stand, echo
     stand.serve(extra=("--server-count=1",))
     assert stand.server is not None
     held = stand.hold(echo)
-    stand.started.agent("stock", stand.server, extra=("--agent-id=twin",)).wait_for("/readyz")
-    stand.started.agent("stock", stand.server, extra=("--agent-id=twin",)).wait_for("/readyz")
+    stand.started.agent(stand.agent_is, stand.server, extra=("--agent-id=twin",)).wait_for("/readyz")
+    stand.started.agent(stand.agent_is, stand.server, extra=("--agent-id=twin",)).wait_for("/readyz")
     assert stand.ask(echo, do="echo", count=10) == ["echoed"] * 10
     assert held.poll() is None
     held.kill()
@@ -284,7 +293,7 @@ def test_new_agent_takes_over(stand: Stand, pages: str, mode: str) -> None:
     assert stand.ask(pages, mode) == [page(b"hello")]
     agent.kill()
     assert stand.server is not None
-    stand.started.agent("stock", stand.server).wait_for("/readyz")
+    stand.started.agent(stand.agent_is, stand.server).wait_for("/readyz")
     stand.server.wait_for("/readyz")
     assert stand.ask(pages, mode) == [page(b"hello")]
 
@@ -304,7 +313,7 @@ def test_agent_finds_every_server_behind_a_balancer(stand: Stand, pages: str, tm
         for number in range(3)
     ]
     with balancer([server.port for server in servers]) as port:
-        agent = stand.started.agent("stock", Program(servers[0].process, 0, port))
+        agent = stand.started.agent(stand.agent_is, Program(servers[0].process, 0, port))
         agent.wait_for("/metrics", "konnectivity_network_proxy_agent_open_server_connections 3\n")
         servers[0].kill()
         servers[0] = stand.started.server(
@@ -358,7 +367,7 @@ def test_draining_agent_serves_when_it_is_the_only_one(stand: Stand, pages: str)
 def test_server_and_agent_get_ready(stand: Stand, mode: str) -> None:
     stand.server = stand.started.server("ours", mode, stand.front)
     assert stand.server.page("/readyz") == (500, "no connection to any proxy agent")
-    agent = stand.started.agent("stock", stand.server)
+    agent = stand.started.agent(stand.agent_is, stand.server)
     agent.wait_for("/readyz")
     stand.server.wait_for("/readyz", "ok")
     agent.kill()
@@ -370,7 +379,7 @@ def test_server_and_agent_get_ready(stand: Stand, mode: str) -> None:
 
 def test_agent_without_a_server_is_not_ready(stand: Stand) -> None:
     stand.server = stand.started.server("ours", "grpc", stand.front)
-    agent = stand.started.agent("stock", stand.server)
+    agent = stand.started.agent(stand.agent_is, stand.server)
     agent.wait_for("/readyz")
     stand.server.kill()
     until = time.monotonic() + 30
@@ -381,7 +390,7 @@ def test_agent_without_a_server_is_not_ready(stand: Stand) -> None:
 
 def test_more_alpn_protocols_are_taken(stand: Stand, pages: str) -> None:
     stand.server = stand.started.server("ours", "grpc", stand.front)
-    agent = stand.started.agent("stock", stand.server, extra=("--alpn-proto=proxy", "--alpn-proto=other"))
+    agent = stand.started.agent(stand.agent_is, stand.server, extra=("--alpn-proto=proxy", "--alpn-proto=other"))
     agent.wait_for("/readyz")
     stand.server.wait_for("/readyz")
     assert stand.ask(pages) == [page(b"hello")]
@@ -396,14 +405,14 @@ def tcp_front(stand: Stand, certificates: Certificates) -> Stand:
     return stand
 
 
-@pytest.mark.parametrize("agent_is", ["stock", "ours"])
+@pytest.mark.parametrize("stand", ["stock", "ours"], indirect=True)
 @MODES
 def test_stock_client_comes_in_through_tcp_with_its_certificate(
-    tcp_front: Stand, pages: str, echo: str, mode: str, agent_is: str
+    tcp_front: Stand, pages: str, echo: str, mode: str
 ) -> None:
     stand, port = tcp_front, int(tcp_front.front.rpartition(":")[2])
     stand.server = stand.started.server_on_tcp("ours", mode, port)
-    agent = stand.started.agent(agent_is, stand.server)
+    agent = stand.started.agent(stand.agent_is, stand.server)
     stand.server.wait_for("/readyz")
     assert stand.ask(pages, mode) == [page(b"hello")]
     assert stand.ask(pages, mode, path="/large") == [page(LARGE)]
@@ -420,7 +429,7 @@ def test_stock_client_comes_in_through_tcp_with_its_certificate(
 def test_stock_client_without_a_certificate_does_not_come_in(tcp_front: Stand, pages: str, mode: str) -> None:
     stand, port = tcp_front, int(tcp_front.front.rpartition(":")[2])
     stand.server = stand.started.server_on_tcp("ours", mode, port)
-    stand.started.agent("stock", stand.server)
+    stand.started.agent(stand.agent_is, stand.server)
     stand.server.wait_for("/readyz")
     stand.tls = {"ca": stand.tls["ca"]}
     assert stand.ask(pages, mode, do="dial", dial_in="5s", live_in="5s")[0].startswith("error")
@@ -450,7 +459,7 @@ def test_stock_client_and_stock_agent_get_along_with_workers(stand: Stand, pages
 def test_stock_client_comes_in_through_tcp_to_workers(tcp_front: Stand, pages: str, echo: str, mode: str) -> None:
     stand, port = tcp_front, int(tcp_front.front.rpartition(":")[2])
     stand.server = stand.started.server_on_tcp("ours", mode, port, "--workers=2")
-    stand.started.agent("stock", stand.server).wait_for("/metrics", CONNECTED)
+    stand.started.agent(stand.agent_is, stand.server).wait_for("/metrics", CONNECTED)
     assert stand.ask(pages, mode, path="/large") == [page(LARGE)]
     assert stand.ask(echo, mode, do="echo", count=50) == ["echoed"] * 50
     stand.assert_nothing_is_left()

@@ -7,8 +7,8 @@ from garboard.tunnel.frontend.protocol import STALLED
 from garboard.tunnel.frontend.states import Tunnel, TunnelState
 from garboard.tunnel.server.proxy import Proxy
 from garboard.tunnel.wire import packets
-from garboard.tunnel.wire.flow import NO_SOURCE, ByteSource, Chunk, Outflow
-from garboard.tunnel.wire.packets import Packet, counted_type_of, encode_packet, peek_data, type_of
+from garboard.tunnel.wire.flow import MAX_PAYLOAD, NO_SOURCE, ByteSource, Chunk, Outflow
+from garboard.tunnel.wire.packets import Packet, counted_type_of, data_header, encode_packet, peek_data, type_of
 from garboard.tunnel.wire.pipes import Pipe
 
 
@@ -66,8 +66,21 @@ class GrpcFrontend:
     # Frontend.
 
     def deliver_data(self, message: bytes, start: int, source: ByteSource) -> None:
+        if len(message) - start > MAX_PAYLOAD:
+            self._deliver_in_parts(message, start, source)
+            return
         self._data_to_client.value += 1
         self.outflow.put(message, len(message), source)
+
+    def _deliver_in_parts(self, message: bytes, start: int, source: ByteSource) -> None:
+        """An API server gives up a connection whose client does not take one packet in ten seconds."""
+        data, overhead = memoryview(message)[start:], start
+        for begin in range(0, len(data), MAX_PAYLOAD):
+            part = data[begin : begin + MAX_PAYLOAD]
+            self._data_to_client.value += 1
+            packet = data_header(self._tunnel.connect_id, len(part)) + part
+            self.outflow.put(packet, overhead + len(part), source)
+            overhead = 0
 
     def opened(self, pipe: Pipe) -> None:
         self._pipe = pipe
