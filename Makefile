@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
+.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-upgrade benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
@@ -103,6 +103,10 @@ benchmark-dry-run: setup  ## Time `init --dry-run` beside kubeadm's (needs root)
 benchmark-lifecycle: setup  ## Time init and joins beside kubeadm's, alternating (needs root)
 	@tools/setup/system-packages lab
 	$(BIN)/python -m benchmarks.lifecycle.run
+
+benchmark-upgrade: setup  ## Time an upgrade of a cluster beside kubeadm's, under load (needs root)
+	@tools/setup/system-packages lab
+	$(BIN)/python -m benchmarks.lifecycle.upgrade
 
 benchmark-lab: setup  ## Time bare nodes, a cluster of one node and one of four (needs root)
 	@tools/setup/system-packages lab

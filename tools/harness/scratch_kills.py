@@ -1,4 +1,4 @@
-"""Kill the file-only part of init, and a swap of static pods, at every point, on a scratch machine.
+"""Kill the file-only part of init, a swap of static pods and an upgrade, at every point, on a scratch machine.
 
 What resume and undo leave is compared with what an undisturbed run leaves, and with what was there before.
 
@@ -24,7 +24,7 @@ from garboard.cli.main import run
 from garboard.engine import traits_of
 from garboard.host.node_machine import NodeMachine
 from garboard.node.runs import Run, Runs
-from tools.harness import scratch_swap
+from tools.harness import scratch_swap, scratch_upgrade
 from tools.harness.credentials import credential_problems
 from tools.harness.killing import Points
 from tools.harness.trees import Tree, differences, read_tree
@@ -47,6 +47,7 @@ encryptionAlgorithm: ECDSA-P256
 {more}"""
 NO_RUN = 4  # how undo ends if nothing is open
 WHOLE = ("init", "--config", CONFIG, "--skip-phases", LIVE)
+UPGRADE = scratch_upgrade.UPGRADE
 SWAP = ("swap",)  # no command of ours yet: a function of the library
 
 
@@ -69,6 +70,9 @@ class Scenario:
         Path(CONFIG).write_text(CONFIGURATION.format(more=self.more))
         if self.has_files:
             self._leave_files()
+        if self.command == UPGRADE:
+            scratch_upgrade.stand_in()
+            scratch_upgrade.leave_node(CONFIGURATION.format(more=""))
         if self.command == SWAP:
             scratch_swap.leave_manifests()
             scratch_swap.stand_in()
@@ -95,6 +99,7 @@ SCENARIOS = (
     Scenario("init with a rootless control plane", WHOLE, more="featureGates: {RootlessControlPlane: true}\n"),
     Scenario("a single phase (certs)", ("init", "phase", "certs", "all", "--config", CONFIG)),
     Scenario("swap of static pods", SWAP),
+    Scenario("upgrade of a control plane", UPGRADE),
 )
 
 
@@ -253,7 +258,7 @@ def main() -> None:
     asked = parser.parse_args()
     for scenario in SCENARIOS:
         if not asked.names or scenario.name in asked.names:
-            undoes_undo = scenario.command in (WHOLE, SWAP)
+            undoes_undo = scenario.command in (WHOLE, SWAP, UPGRADE)
             for each in outcomes(scenario, undoes_undo=undoes_undo, every=asked.every, first=asked.first):
                 sys.stdout.write(json.dumps(asdict(each)) + "\n")
                 sys.stdout.flush()

@@ -70,11 +70,11 @@ def swap(report: Any) -> int:
 
 def stand_in() -> None:
     """Have every run of this process, and of its children, find the kubelet that follows its manifests."""
-    for module, name, found in ((transaction, "wired_for", _wired), (static_pods, "NodeInspector", _EveryImage)):
+    for module, name, found in ((transaction, "wired_for", _wired), (static_pods, "NodeInspector", EveryImage)):
         setattr(module, name, found)
 
 
-class _EveryImage:
+class EveryImage:
     def __init__(self, _manager: object) -> None:
         return
 
@@ -131,6 +131,9 @@ class FileKubelet:
     def member_probe(self, _peer_url: str) -> Probe:
         return lambda: None
 
+    def etcd_cluster_version(self) -> str:
+        return "3.6.0"
+
     # The container runtime.
 
     def pull(self, action: PullImage) -> None:
@@ -146,7 +149,7 @@ class FileKubelet:
         raise AssertionError(namespace)
 
 
-class _FreeLeases:
+class FreeLeases:
     """A Lease that nobody else wants."""
 
     def acquire(self, _action: AcquireLease) -> Outcomes:
@@ -159,7 +162,7 @@ class _FreeLeases:
 @contextmanager
 def _wired(_plan: Plan, machine: NodeMachine, *_others: object) -> Iterator[Wiring]:
     kubelet: Any = FileKubelet(machine)
-    interpreters = interpreters_over(files=machine, leases=_FreeLeases(), waiter=ProbingWaiter(kubelet, kubelet.clock))
+    interpreters = interpreters_over(files=machine, leases=FreeLeases(), waiter=ProbingWaiter(kubelet, kubelet.clock))
     RuntimeInterpreter(kubelet, machine, kubelet.clock).add_to(interpreters)
     cluster = NodeCluster(machine, ADMIN_CONF, "")  # which nobody asks
     yield Wiring(interpreters, Observers(files=machine), cluster, kubelet, NodeLeases(cluster.connect_shared, print))

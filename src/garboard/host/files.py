@@ -12,7 +12,16 @@ from pathlib import Path
 
 from garboard.errors import BadDocument, GarboardError, StalePlan
 from garboard.host.removal import remove_file
-from garboard.host.root import changed_root, open_path, opened, opened_parent, stat_path, through_links
+from garboard.host.root import (
+    changed_root,
+    is_folder,
+    open_path,
+    opened,
+    opened_folder,
+    opened_parent,
+    stat_path,
+    through_links,
+)
 from garboard.model.go import clean_path
 
 # Nothing a person writes for a cluster comes near this; what does is a mistake (a core dump, an image, a device).
@@ -311,6 +320,27 @@ def file_owner(path: str | Path) -> tuple[int, int, int] | None:
     except OSError as error:
         raise _unreadable(str(path), error) from error
     return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+
+
+def file_size(path: str | Path) -> int:
+    """Return how many bytes a file has; 0 where there is none."""
+    try:
+        return stat_path(path).st_size
+    except OSError:
+        return 0
+
+
+def free_space(path: str | Path) -> int:
+    """Return how many bytes are free on the disk of a folder, or of the nearest one above it that is there."""
+    folder = Path(path)
+    while not is_folder(folder) and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with opened_folder(folder) as descriptor:
+            found = os.fstatvfs(descriptor)
+    except OSError as error:
+        raise _unreadable(str(folder), error) from error
+    return found.f_bavail * found.f_frsize
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -6,7 +6,17 @@ from datetime import datetime
 from pathlib import Path
 
 from garboard.errors import GarboardError
-from garboard.host.files import HostFolder, file_owner, make_folder, new_file, read_if_there, read_part, write_file
+from garboard.host.files import (
+    HostFolder,
+    file_owner,
+    file_size,
+    free_space,
+    make_folder,
+    new_file,
+    read_if_there,
+    read_part,
+    write_file,
+)
 from garboard.host.folders import change_owner, changed_since, folder_entries, has_files, paths_below
 from garboard.host.removal import (
     empty_folder,
@@ -66,6 +76,14 @@ class NodeMachine:
     def owner(self, path: str) -> tuple[int, int, int] | None:
         """Return user, group and mode of a file, or None where there is no file."""
         return file_owner(path)
+
+    def size(self, path: str) -> int:
+        """Return how many bytes a file has; 0 where there is none."""
+        return file_size(path)
+
+    def free_bytes(self, path: str) -> int:
+        """Return how much room there is on the disk of a folder, or of the nearest one above it that exists."""
+        return free_space(path)
 
     def entries(self, path: str) -> tuple[str, ...]:
         """Return the names in a folder, sorted; none where there is no folder."""

@@ -15,6 +15,7 @@ from garboard.host.facts import MachineFacts
 from garboard.lazy import lazy_module
 from garboard.model import DEFAULT_VERSION
 from garboard.model.component import LocalEtcd
+from garboard.model.go import join_path
 from garboard.model.lifecycle import UpgradeApply, UpgradeConfiguration, UpgradeNode
 from garboard.model.node import NodeRegistration, Timeouts
 from garboard.model.paths import ADMIN_CONF, KUBELET_CONF
@@ -30,12 +31,14 @@ from garboard.phases.node.records import recorded_set
 from garboard.phases.patching import NodePatches
 from garboard.phases.upgrade.cluster import UpgradedCluster, read_upgraded
 from garboard.phases.upgrade.context import (
+    SnapshotRoom,
     ThisNode,
     UpgradeContext,
     UpgradeOptions,
     observe_this_node,
     observe_upgrade,
 )
+from garboard.phases.upgrade.control_plane import SNAPSHOTS
 from garboard.phases.upgrade.differences import refuse_stopping, written_by
 from garboard.phases.upgrade.tree import APPLY, NODE
 from garboard.phases.upgrade.version_policy import UpgradeRequest, refuse_version
@@ -48,6 +51,7 @@ else:
     patches = lazy_module("garboard.patches")
 
 PREFLIGHT = "preflight"
+DATABASE = "member/snap/db"  # of etcd, below the folder of its data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +180,19 @@ def _observe(
         inspector=NodeInspector(machine.manager),
         ignored_checks=given.ignored_checks,
     )
+    context = replace(context, room=_room(node, upgraded) if is_first else None)
     context = with_drift(context, recorded, request.flags, node, is_shown=prepared.is_shown)
     if not any(each.path == PREFLIGHT for each in selected) and not prepared.is_shown:
         refuse_stopping(context, written_by(each.path for each in selected))
     yield Observed(context=context, settings=_settings(context, kubeconfig, server, given.lease), cluster=cluster)
+
+
+def _room(node: LocalNode, upgraded: UpgradedCluster) -> SnapshotRoom | None:
+    etcd = upgraded.target.etcd
+    if not isinstance(etcd, LocalEtcd):
+        return None
+    database = join_path(etcd.data_dir, DATABASE)
+    return SnapshotRoom(node.machine.size(database), node.machine.free_bytes(SNAPSHOTS))
 
 
 def _options(given: UpgradeInput, upgraded: UpgradedCluster, *, is_first: bool) -> UpgradeOptions:

@@ -43,6 +43,19 @@ class UpgradeOptions:
     version_warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotRoom:
+    """How large the database of etcd is on this node, and how much is free where its snapshots are."""
+
+    database_bytes: int
+    free_bytes: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a snapshot leaves as much free as it takes: the new etcd writes to its database at once."""
+        return self.free_bytes >= 2 * self.database_bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeContext(NodeContext):
     """A node of a cluster that is upgraded; its `cluster` has the target's version."""
@@ -50,6 +63,7 @@ class UpgradeContext(NodeContext):
     upgraded: UpgradedCluster
     options: UpgradeOptions
     manifests: Mapping[str, bytes] = field(default_factory=dict)  # by component; none on a worker
+    room: SnapshotRoom | None = None
     drift: NodeDrift = field(default_factory=NodeDrift)  # how the node differs from what its cluster declares
 
     @property

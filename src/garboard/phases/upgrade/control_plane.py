@@ -17,7 +17,7 @@ from garboard.model.go import join_path
 from garboard.model.paths import KUBELET_CONF, manifest_path
 from garboard.model.version import numbers_of
 from garboard.phases.control_plane_lease import UNIT, acquire_lease, release_lease
-from garboard.phases.gates import API_SERVER, EtcdHealthy
+from garboard.phases.gates import API_SERVER, EtcdSparesMember
 from garboard.phases.gates.control_plane import container_of
 from garboard.phases.node.credentials import RenewalSettings
 from garboard.phases.node.kubelet import KUBELET, wait_for_kubelet
@@ -29,6 +29,7 @@ from garboard.pki.renewal import Renew, decide_renewals, renewable, renewables
 
 SNAPSHOTS = "/var/lib/garboard/etcd-snapshots"
 _KEPT_SNAPSHOTS = 2
+_SPARED_WITHIN_S = 60.0  # another member may just be starting
 # The API server that renews the Lease is among what is replaced, and may be the only one.
 _LEASE_S = 600.0
 # What is renewed with which component, as kubeadm does it.
@@ -66,8 +67,9 @@ def _under_lease(context: UpgradeContext, pods: Sequence[ReplacedPod], steps: Se
     yield Step(wanted, "one node at a time changes its control plane")
     changed = [pod.component for pod in swapped(pods) if pod.is_changed]
     if ETCD in changed and isinstance(context.cluster.etcd, LocalEtcd):
-        gate = EtcdHealthy(timeout_s=context.timeouts.etcd_api_call.seconds)
-        yield Step(AwaitGate(gate=gate), "its members are replaced one after the other")
+        # Before anything is changed: with a second member away, there would be nothing to take back to.
+        spared = EtcdSparesMember(peer_url=_member_url(context), timeout_s=_SPARED_WITHIN_S)
+        yield Step(AwaitGate(gate=spared), "a second member that is away would stop the cluster")
         if context.options.is_first:
             yield from _snapshot(context)
     if context.options.renews_certificates:
@@ -145,13 +147,24 @@ def rendered_node(context: UpgradeContext) -> ControlPlaneNode:
 
 def _swap_settings(context: UpgradeContext, pods: Sequence[ReplacedPod]) -> SwapSettings:
     has_member = any(pod.component == ETCD for pod in pods)
-    address = context.local_api_endpoint.advertise_address
     return SwapSettings(
-        member_url=f"https://{join_host_port(address, PEER_PORT)}" if has_member else "",
+        member_url=_member_url(context) if has_member else "",
         voters=context.upgraded.members,
         settled_within_s=context.timeouts.upgrade_manifests.seconds,
         former_etcd=_former_etcd(context) if has_member else "",
     )
+
+
+def _member_url(context: UpgradeContext) -> str:
+    """Return where the other members of etcd reach that of this node."""
+    return f"https://{join_host_port(context.local_api_endpoint.advertise_address, PEER_PORT)}"
+
+
+def changes_etcd(context: UpgradeContext) -> bool:
+    """Say whether this node gets another etcd."""
+    running, wanted = _etcd_tags(context)
+    is_local = isinstance(context.cluster.etcd, LocalEtcd) and ETCD in context.manifests
+    return is_local and context.options.upgrades_etcd and running != wanted and _newer_etcd(context) is None
 
 
 def _snapshot(context: UpgradeContext) -> Iterator[Step]:

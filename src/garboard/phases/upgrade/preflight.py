@@ -12,8 +12,10 @@ from garboard.phases.preflight import checks
 from garboard.phases.preflight.checks import Check, Found
 from garboard.phases.preflight.inspector import MachineInspector
 from garboard.phases.upgrade.context import UpgradeContext
+from garboard.phases.upgrade.control_plane import SNAPSHOTS, changes_etcd
 from garboard.phases.upgrade.removals import REMOVALS, removed_from_kubelets, removed_kubelet_flags
 
+_MIB = 1024 * 1024
 _COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
@@ -34,6 +36,7 @@ def upgrade_checks(context: UpgradeContext) -> Iterator[Check]:
         yield checks.external_etcd_fits(cluster.etcd, cluster.facts.minimum_external_etcd)
     if context.options.is_first:
         yield _check("ControlPlaneNodesReady", lambda: _unready(context))
+        yield _check("EtcdSnapshotSpace", lambda: _no_room(context))
 
 
 def _allows_cgroup_v1(context: UpgradeContext) -> bool:
@@ -59,6 +62,13 @@ def _unready(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
     unready = [each.name for each in context.upgraded.nodes if each.is_control_plane and not each.is_ready]
     if unready:
         yield f"there are control-plane nodes that are not Ready: {', '.join(unready)}", True
+
+
+def _no_room(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
+    room = context.room
+    if room and changes_etcd(context) and not room.is_enough:
+        needed, free = (f"{count / _MIB:.0f} MiB" for count in (2 * room.database_bytes, room.free_bytes))
+        yield f"a snapshot of etcd is saved in {SNAPSHOTS}: {needed} have to be free there, and {free} are", True
 
 
 def _gates(context: UpgradeContext) -> Iterator[tuple[str, bool]]:

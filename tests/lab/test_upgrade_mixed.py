@@ -1,0 +1,61 @@
+"""Upgrades of clusters that garboard made, and of clusters half of whose nodes kubeadm upgrades."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from garboard.cli.main import run
+from tools.harness.api_load import ApiLoad
+from tools.harness.lab import GARBOARD, RUN, LabUnderTest
+from tools.harness.upgrading import RELEASES, TARGET, Upgrading
+
+pytestmark = [pytest.mark.lab, pytest.mark.verify, pytest.mark.timeout(2400)]
+CONTROL_PLANES, WORKER = ("cp1", "cp2", "cp3"), "worker1"
+GIVEN = Path(__file__).parents[1] / "vectors/upgrade/patches"
+
+
+@pytest.fixture(params=["garboard", "kubeadm"])
+def nodes(request: pytest.FixtureRequest, garboard_in_node: tuple[str, ...]) -> Iterator[Upgrading]:
+    lab = LabUnderTest(f"t{RUN}-{request.param[:3]}")
+    try:
+        lab.lab("up", *RELEASES, "--by", request.param, "--patches", str(GIVEN))
+        yield Upgrading(lab, garboard_in_node)
+    finally:
+        lab.lab("down", check=False)
+
+
+def assert_upgraded(nodes: Upgrading) -> None:
+    for node in CONTROL_PLANES:
+        assert {tag for name, tag in nodes.tags(node).items() if name != "etcd"} == {TARGET}
+        assert "example.com/owner: platform" in nodes.manifest(node, "kube-apiserver")
+        assert nodes.is_ready(node)
+    assert nodes.cluster_version("cp1").startswith("3.7.")
+
+
+@pytest.mark.parametrize("nodes", ["garboard"], indirect=True)
+def test_cluster_of_garboard_goes_up_with_its_recorded_patches_from_one_machine(
+    nodes: Upgrading, tmp_path: Path, state_dir: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "carrier"
+    inside = shlex.join([GARBOARD, "lab", "exec", "--name", nodes.lab.name])
+    script.write_text(f'#!/bin/sh\nnode=$1; shift 2\nexec {inside} "$node" -- {shlex.join(nodes.garboard)} "$@"\n')
+    script.chmod(0o755)
+    words = ("upgrade", "apply", TARGET, "--yes", "--kubeconfig", str(nodes.kubeconfig))
+    with ApiLoad(nodes.kubeconfig) as load:
+        status = run([*words, "--via", f"{script} {{node}}"])
+    assert status == 0, capfd.readouterr().err
+    assert load.failed == []
+    assert_upgraded(nodes)
+
+
+@pytest.mark.parametrize("nodes", ["kubeadm"], indirect=True)
+def test_half_of_the_nodes_go_up_by_kubeadm(nodes: Upgrading) -> None:
+    kubeadm = f"/opt/kubernetes/{TARGET}/kubeadm"
+    patches = ("--patches", "/etc/garboard-lab/patches")
+    nodes.lab.exec("cp1", kubeadm, "upgrade", "apply", TARGET, "--yes", "--ignore-preflight-errors=all", *patches)
+    nodes.follow("cp2")
+    nodes.lab.exec("cp3", kubeadm, "upgrade", "node", "--ignore-preflight-errors=all", *patches)
+    nodes.follow(WORKER)
+    assert_upgraded(nodes)
