@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-upgrade benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
+.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-fleet benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-upgrade benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
@@ -93,6 +93,9 @@ reliability: setup  ## Kill init and join at every point, and write the table of
 
 benchmark-patch: setup  ## Patch 4,000 objects beside kustomize and kubectl, and compare the results
 	$(BIN)/python -m benchmarks.patch.run
+
+benchmark-fleet: setup  ## Check 500 entries of an inventory over 60 manifests, beside kustomize
+	$(BIN)/python -m benchmarks.fleet.run
 
 benchmark-startup: setup  ## Time `garboard --help` beside a bare Python
 	$(BIN)/python -m benchmarks.startup.run

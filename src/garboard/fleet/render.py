@@ -6,6 +6,7 @@ Customizations that several clusters share are applied once to manifests that th
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from garboard.errors import BadDocument
 from garboard.fleet.customize import (
     Customization,
     CustomizationFailed,
@@ -111,7 +112,10 @@ class Renderer:
 
     def _tree(self, request: ProvisionRequest, config: PatchedInstallConfig, source: ManifestSource) -> ManifestTree:
         """Return the manifests of a cluster, with the files that its documents add; a tree that is shared stays one."""
-        entries = source.create_manifests(config.data)
+        try:
+            entries = source.create_manifests(config.data)
+        except BadDocument as error:
+            raise BadDocument(f"{request.name}: {error.message}", hint=error.hint) from error
         if request.extra_manifests:
             entries = {**entries, **request.extra_manifests}
         if self._last is None or self._last[0] is not entries:

@@ -49,8 +49,10 @@ def render(output_dir: str | None, check: bool, show_secrets: bool, output: Outp
         files = _files(rendering, None if show_secrets else Shown(selection.scrub))
         files[RECORD] = (json.dumps(_summary(rendering), indent=2, ensure_ascii=False) + "\n").encode()
         write_tree(output_dir, files, marker=RECORD)
-    if not rendering.failed or output != "text":
-        write_data(_summary(rendering), output, text=_summary_text(rendering))
+    if output != "text":
+        write_data(_summary(rendering), output, text="")
+    elif not rendering.failed:
+        sys.stdout.write(_summary_text(rendering))
     rendering.refuse_failures()
 
 
