@@ -72,7 +72,8 @@ def _explained(name: str, base: Base, patches: tuple[Patch, ...], schema: Schema
     named = value if isinstance(value, dict) else {}
     shape = schema.type_of(str(named.get("apiVersion")), str(named.get("kind")))
     applied = apply_patches(value, patches, PatchSubject(shape), is_traced=True, is_decoded=False)
-    secrets = (*_contents(base.value), *_contents(applied.document))
+    written = (text for patch in patches for text in _texts(patch.value)) if named.get("kind") == "Secret" else ()
+    secrets = (*_contents(base.value), *_contents(applied.document), *written)
     return ExplainedDocument(name, Origins(applied, base), secrets)
 
 
@@ -82,6 +83,19 @@ def _contents(value: Json) -> Iterator[str]:
         for name in _CONTENT:
             content = value.get(name)
             yield from (each for each in content.values() if isinstance(each, str)) if isinstance(content, dict) else ()
+
+
+def _texts(patch: Json) -> Iterator[str]:
+    """Yield the texts that a patch writes."""
+    if isinstance(patch, dict):
+        for name, member in patch.items():
+            if name not in ("op", "path", "from"):
+                yield from _texts(member)
+    elif isinstance(patch, list):
+        for each in patch:
+            yield from _texts(each)
+    elif isinstance(patch, str):
+        yield patch
 
 
 def scrubbed(value: Json, hide: Scrubber) -> dict[str, Json]:

@@ -4,9 +4,11 @@ import base64
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from garboard.documents import Json, read_yaml
+from msgspec import UnsetType
+
+from garboard.documents import Json, read_json, read_yaml
 from garboard.errors import BadDocument
-from garboard.fleet.documents import FleetDocuments, SecretObject
+from garboard.fleet.documents import CustomizationSpec, FleetDocuments, PatchEntity, SecretObject
 from garboard.fleet.install_config import FILE_NAME
 
 # Fields of install configs that hold a secret, by the end of their names in small letters.
@@ -32,6 +34,8 @@ def known_secrets(documents: FleetDocuments) -> tuple[str, ...]:
             found |= dict.fromkeys(_inside_config(text) if key == FILE_NAME else (text,))
     for environment in _environments(documents):
         found |= dict.fromkeys(environment)
+    for customization in documents.customizations.values():
+        found |= dict.fromkeys(_in_patches(customization.value.spec))
     return tuple(each for each in found if each.strip())
 
 
@@ -42,6 +46,41 @@ def _inside_config(text: str) -> Iterator[str]:
         yield text
         return
     yield from secrets_in(value)
+
+
+def _in_patches(spec: CustomizationSpec) -> Iterator[str]:
+    """Yield what patches write to fields that hold a secret by their name."""
+    for operation in spec.install_config_patches:
+        yield from _in_operation(operation)
+    for entry in spec.installer_manifest_patches:
+        if not isinstance(entry.patches, UnsetType):
+            for operation in entry.patches:
+                yield from _in_operation(operation)
+        if not isinstance(entry.patch, UnsetType):
+            yield from _in_patch(entry.patch)
+
+
+def _in_operation(operation: PatchEntity) -> Iterator[str]:
+    written: Json = operation.value
+    if operation.value_json:
+        try:
+            written = read_json(operation.value_json, source="valueJSON")
+        except BadDocument:
+            written = operation.value_json
+    yield from secrets_in(written, operation.path.rpartition("/")[2])
+
+
+def _in_patch(patch: Json) -> Iterator[str]:
+    """Yield the secrets of a patch that stands as text or as it is; of a JSON patch, those of its operations."""
+    if isinstance(patch, str):
+        try:
+            patch = read_yaml(patch, source="patch")
+        except BadDocument:
+            return
+    for each in patch if isinstance(patch, list) else [patch]:
+        yield from secrets_in(each)
+        if isinstance(each, dict) and isinstance(each.get("path"), str):
+            yield from secrets_in(each.get("value"), str(each["path"]).rpartition("/")[2])
 
 
 def secrets_in(value: Json, name: str = "") -> Iterator[str]:
