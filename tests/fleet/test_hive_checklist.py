@@ -10,8 +10,7 @@ import pytest
 
 from garboard.errors import BadDocument, BadUsage
 from garboard.fleet import ProvisionRequest, resolve_all, resolve_deployment, resolve_pool
-from garboard.fleet.installer import OneTree
-from garboard.fleet.render import FleetRendering, Renderer
+from garboard.fleet.render import FleetRendering, OneTree, Renderer
 from tests.support.fleet.pool import (
     IMAGE_SET,
     MANIFESTS,

@@ -1,4 +1,4 @@
-"""Manifests of garboard's own installer, which need no folder of one."""
+"""Rendering, of what needs no folder: garboard's own installer."""
 
 import pytest
 
