@@ -147,6 +147,18 @@ def test_installer_that_is_not_there_is_named(fleet: Fleet) -> None:
     assert "cannot run no-such-installer" in failed.stderr
 
 
+def test_own_installer_is_rendered_without_an_installer(tmp_path: Path) -> None:
+    example = Path(__file__).parents[3] / "examples/fleet/hosts"
+    checked = subprocess.run(
+        [GARBOARD, "fleet", "render", "-f", str(example), "-o", str(tmp_path / "r")], capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stderr
+    patched = tmp_path / "r/rack1/hosts/worker1/patches/kubeletconfiguration.yaml"
+    assert "maxPods: 42" in patched.read_text()
+    assert not (tmp_path / "r/rack2/hosts/worker1").exists()
+
+
 def test_folder_without_a_record_cannot_be_deprovisioned(fleet: Fleet) -> None:
     fleet.write()
     failed = fleet.run("deprovision")

@@ -277,6 +277,18 @@ def test_attempt_goes_on_with_the_documents_that_it_began_with(made: Provisionin
     assert any("the documents have changed since it began" in line for line in made.reporter.lines)
 
 
+def test_attempt_goes_on_when_its_documents_have_gone(made: Provisioning, hosts: SimulatedHosts) -> None:
+    hosts.behaviour["worker1 join"] = "fail"
+    with pytest.raises(GarboardError):
+        made.provision()
+    hosts.behaviour.clear()
+    made.resume()
+    last = made.record().last
+    assert last is not None
+    assert last.end == "complete"
+    assert (made.work / "kubeconfig").exists()
+
+
 def test_nodes_that_do_not_become_ready_are_named(made: Provisioning, hosts: SimulatedHosts) -> None:
     hosts.behaviour["cp1 fleet host nodes"] = 'says {"nodes": {"cp1": true, "worker1": false}}'
     with pytest.raises(GarboardError, match="cp2, worker1 not Ready"):

@@ -11,6 +11,7 @@ import pytest
 
 from garboard.errors import BadDocument, GarboardError
 from garboard.fleet.installers import InstallerFailed
+from garboard.host.work_folder import WorkFolder
 from garboard.node.fleet.provisioning import FAILURE, Customized
 from tests.support.fleet.provisions import PULL_SECRET, Provisioning, in_child, kill_at_write, synthetic
 from tests.support.fleet.synthetic_installer import PASSWORD
@@ -210,7 +211,11 @@ def test_attempts_are_limited(work: Path, cloud: Path) -> None:
 
 @pytest.mark.parametrize(
     ("misbehave", "error_class"),
-    [("no-infra-id", "bad-metadata"), ("fail:create-ignition-configs", "installer-failed")],
+    [
+        ("no-infra-id", "bad-metadata"),
+        ("no-kubeconfig", "bad-metadata"),
+        ("fail:create-ignition-configs", "installer-failed"),
+    ],
 )
 def test_what_fails_before_the_cluster_owns_nothing(work: Path, cloud: Path, misbehave: str, error_class: str) -> None:
     made = Provisioning(work, synthetic(cloud, misbehave=misbehave))
@@ -267,6 +272,32 @@ def test_failed_patch_is_recorded_with_its_reason(work: Path, cloud: Path) -> No
     found = json.loads((work / FAILURE).read_text())
     assert (found["stage"], found["reason"]) == ("patch", "manifest-no-match")
     assert calls(cloud) == ["create manifests"]
+
+
+def test_full_disk_ends_the_log_and_not_the_cluster(work: Path, cloud: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    append, count = WorkFolder.append, [0]
+
+    def failing(folder: WorkFolder, name: str, data: bytes) -> None:
+        count[0] += 1
+        if count[0] > 5:
+            raise GarboardError("cannot write provision.log: no space is left", error_class="unwritable")
+        append(folder, name, data)
+
+    monkeypatch.setattr(WorkFolder, "append", failing)
+    made = Provisioning(work, synthetic(cloud))
+    made.provision()
+    assert_whole(made, cloud)
+    assert len([line for line in made.reporter.lines if "what follows is in no log" in line]) == 1
+
+
+def test_attempt_that_cannot_go_on_needs_its_documents(work: Path, cloud: Path) -> None:
+    made = Provisioning(work, synthetic(cloud, misbehave="half:create-cluster"))
+    with pytest.raises(InstallerFailed):
+        made.provision()
+    with pytest.raises(GarboardError) as refused:
+        made.resume()
+    assert refused.value.error_class == "no-attempt"
+    assert "destroy cluster" not in calls(cloud)
 
 
 def test_other_deployment_does_not_get_the_folder(work: Path, cloud: Path) -> None:

@@ -42,6 +42,9 @@ class Provisioning:
     def provision(self) -> None:
         self._with(lambda each: each.provision(self.order()))
 
+    def resume(self) -> None:
+        self._with(lambda each: each.resume())
+
     def deprovision(self, *, again: bool = False) -> None:
         self._with(lambda each: each.deprovision(again=again))
 

@@ -56,7 +56,8 @@ def create_ignition_configs(_cloud: Path, said: list[str]) -> None:
     for path in seen:
         Path(path).unlink()
     Path("auth").mkdir()
-    Path("auth/kubeconfig").write_text("apiVersion: v1\nkind: Config\n")
+    if "no-kubeconfig" not in said:
+        Path("auth/kubeconfig").write_text("apiVersion: v1\nkind: Config\n")
     Path("auth/kubeadmin-password").write_text(PASSWORD)
     Path("bootstrap.ign").write_text(json.dumps(seen))
     infra = "c1-fixed" if "same-infra-id" in said else f"c1-{secrets.token_hex(3)}"

@@ -93,11 +93,25 @@ class ScrubbedReporter:
     def __init__(self, reporter: Reporter, scrubber: OutputScrubber, folder: WorkFolder) -> None:
         self._reporter, self._scrubber, self._folder = reporter, scrubber, folder
         self.log = "provision.log"
+        self._is_broken = False
 
     def report(self, line: str, /) -> None:
         scrubbed = self._scrubber.line(line)
-        self._folder.append(self.log, f"{scrubbed}\n".encode())
+        self._keep(f"{scrubbed}\n".encode())
         self._reporter.report(scrubbed)
+
+    def begin(self) -> None:
+        """Refuse a log that cannot be written before anything has begun."""
+        self._folder.append(self.log, b"")
+
+    def _keep(self, line: bytes) -> None:
+        """Add to the log; later on, a full disk is no reason to end what makes or destroys a cluster."""
+        try:
+            self._folder.append(self.log, line)
+        except GarboardError as error:
+            if not self._is_broken:
+                self._reporter.report(f"warning: {error.message}; what follows is in no log")
+            self._is_broken = True
 
     def show(self, text: str, /) -> None:
         self._reporter.show(self._scrubber.text(text))
@@ -138,6 +152,22 @@ class Provisioner:
                     own = self._attempt.number
                     self._run(stage, order)
 
+    def resume(self) -> None:
+        """Go on with the last attempt with what it began with: without documents, which may have changed or gone."""
+        own: int | None = None
+        while True:
+            action = next_action(self._record, resumes=self._installer.resumes, own=own)
+            if isinstance(action, Provisioned):
+                return
+            if not isinstance(action, RunStage):
+                raise NotReady(
+                    f"{self._folder.path} has no attempt that can go on without its documents",
+                    hint="name them with -f and --deployment, or take everything back: garboard fleet deprovision",
+                    error_class="no-attempt",
+                )
+            own = self._attempt.number
+            self._run(action.stage, None)
+
     def deprovision(self, *, again: bool) -> bool:
         """Destroy what attempts may own; say whether there was anything."""
         found = [each for each in self._record.attempts if each.infra_id] if again else ()
@@ -152,9 +182,14 @@ class Provisioner:
         return bool(attempts)
 
     def results(self) -> dict[str, str]:
-        """Return the infraID, and where what the user is given has been written."""
+        """Return which cluster it is, and where what the user is given has been written."""
         paths = {name: str(self._folder.path / name) for name in ("kubeconfig", METADATA)}
-        return {"infraID": self._attempt.infra_id, "kubeconfig": paths["kubeconfig"], "metadata": paths[METADATA]}
+        return {
+            "deployment": f"{self._record.namespace}/{self._record.deployment}",
+            "infraID": self._attempt.infra_id,
+            "kubeconfig": paths["kubeconfig"],
+            "metadata": paths[METADATA],
+        }
 
     @property
     def _attempt(self) -> AttemptRecord:
@@ -177,7 +212,7 @@ class Provisioner:
         self._folder.make_folder(self._attempt.folder)
         self._folder.write(f"{self._attempt.folder}/{INSTALL_CONFIG}", order.install_config)
 
-    def _run(self, stage: StageName, order: ProvisionOrder) -> None:
+    def _run(self, stage: StageName, order: ProvisionOrder | None) -> None:
         self._save(begun(self._record, stage))
         attempt = self._attempt
         self._reporter.report(f"[attempt {attempt.number}] {stage}")
@@ -187,6 +222,7 @@ class Provisioner:
                 self._installer.run(_VERBS[stage], self._folder.path / attempt.folder)
                 self._learn(attempt)
             elif stage == "patch":
+                assert order is not None, "manifests are patched by the process that began the attempt"
                 self._patch(attempt, order)
             elif stage == "record":
                 infra_id = self._own(attempt)
@@ -213,6 +249,8 @@ class Provisioner:
         found = read_metadata(data, source=METADATA)
         if any(each.infra_id == found.infra_id for each in self._record.attempts if each.number != attempt.number):
             raise BadMetadata(f"{METADATA} has the infraID of an earlier attempt", hint="nothing has been made of it")
+        if self._folder.read(f"{attempt.folder}/{KUBECONFIG}") is None:
+            raise BadMetadata(f"the installer has written no {KUBECONFIG}", hint="nothing has been made yet")
         assert data is not None
         self._folder.write(_owned(attempt), data)
         self._reporter.report(f"[record] infraID {found.infra_id}")
@@ -289,6 +327,7 @@ def provisioner(
     with WorkFolder.opened(work) as folder, folder.locked(f"garboard {command}") as lock:
         record = _record_of(folder, new)
         scrubbed = ScrubbedReporter(reporter, scrubber, folder)
+        scrubbed.begin()
         installer = installer_of(record)(scrubber, scrubbed, lock)
         yield Provisioner(folder, record, installer, scrubbed, scrubber)
 
