@@ -9,6 +9,7 @@ import yaml
 
 from garboard.cli.tunnel import agent as agent_command
 from garboard.cli.tunnel import server as server_command
+from garboard.cli.tunnel.daemon import MOST_DESCRIPTORS
 from tests.support.cli.tunnel.flags import flags_of
 from tests.support.tunnel.manifests import REVERSE, write_manifests
 
@@ -43,6 +44,12 @@ def test_unit_sets_up_the_link_before_the_agent_and_both_before_the_kubelet(tmp_
     assert "Before=kubelet.service\n" in unit
     [line] = [line for line in unit.splitlines() if line.startswith("ExecStart=")]
     agent_command.options_of(flags_of(agent_command.agent, *line.split()[3:])).check()
+
+
+def test_unit_lets_the_agent_have_as_many_descriptors_as_it_takes(tmp_path: Path) -> None:
+    write_manifests(tmp_path, *REVERSE)
+    unit = (tmp_path / "node/konnectivity-agent.service").read_text()
+    assert f"LimitNOFILE={MOST_DESCRIPTORS}\n" in unit
 
 
 def test_api_server_is_told_where_it_is_found(tmp_path: Path) -> None:
