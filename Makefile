@@ -62,7 +62,7 @@ programs: setup  ## Build or download the real programs, and those that tests co
 	$(BIN)/python -m tools.harness.oracles
 
 real: setup programs  ## Comparisons with the real programs (needs root)
-	@tools/setup/system-packages cri
+	@tools/setup/system-packages cri browser
 	$(PYTEST) --record=real -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify"
 	$(PYTEST) --record=alone -m "real and not lab and alone and not verify"
 
@@ -80,7 +80,7 @@ test: budget test-fast real lab  ## All the tests but those of `make verify`, an
 
 VERIFY = $(PYTEST) $(if $(ONLY),--capability=$(ONLY))
 verify: setup programs  ## What is exhaustive, long or rare (needs root and 1.5 hours; ONLY=patches runs one capability)
-	@tools/setup/system-packages cri lab lab-test
+	@tools/setup/system-packages cri browser lab lab-test
 	$(VERIFY) -n 2 -m "hypothesis and not real and not lab" --hypothesis-profile=verify --hypothesis-seed=$(or $(SEED),$(DAY))
 	$(VERIFY) -n 2 $(BY_FILE) -m "(verify or sampled) and not lab and not alone"
 	$(VERIFY) -m "(verify or sampled) and not lab and alone"

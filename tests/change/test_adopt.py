@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from garboard.change.snapshot import CertificateFacts, ClusterSnapshot, Snapshot
 from garboard.model import KubernetesVersion
 from tests.support.change.snapshots import f1, f2, f3
 
+PAGE = (Path(__file__).parents[2] / "docs/change.md").read_text()
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 V1_36 = KubernetesVersion(1, 36, 4)
 replace = msgspec.structs.replace
@@ -195,6 +197,11 @@ def test_what_is_wrong_is_found_with_its_node_and_its_cure(
 def test_every_code_is_told_apart_by_a_case_or_by_drift() -> None:
     by_drift = {"hand-edit", "patches-not-recorded", "unreadable-config"}
     assert {code for _, code, _, _ in CASES.values()} | by_drift == set(ADOPT_CODES)
+
+
+def test_page_has_every_code_with_its_level() -> None:
+    rows = [f"| `{code}` | {each.level} | {each.why} |" for code, each in ADOPT_CODES.items()]
+    assert [row for row in rows if row not in PAGE] == []
 
 
 def test_what_matters_most_comes_first() -> None:

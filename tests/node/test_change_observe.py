@@ -10,10 +10,12 @@ import pytest
 
 from garboard.change.reads import ADOPT_READS
 from garboard.change.snapshot import ClusterSnapshot, read_snapshot
-from garboard.errors import ClusterUnreachable
+from garboard.errors import ClusterUnreachable, GarboardError
 from garboard.host.root import inside
 from garboard.kube import Forbidden
+from garboard.node import change_observe
 from garboard.node.change_observe import ObservedCluster, observe_cluster, saved_text
+from garboard.phases.static_pods import ORDER
 from garboard.pki.kubeconfig import Kubeconfig
 from tests.support.change.api_objects import NODES, PODS, RANGES, SECRET, SERVICES, PagedApi, stored_objects
 from tests.support.change.snapshots import f1, f2
@@ -21,8 +23,6 @@ from tests.support.kube.api_server import serving
 from tests.support.pki.fixtures import INPUTS
 from tests.support.pki.nodes import full_node
 from tools.harness.certificates import Certificates
-
-ETCD_MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
 
 
 @pytest.fixture
@@ -182,3 +182,29 @@ def test_values_that_may_be_secrets_are_hidden_in_what_is_saved() -> None:
     found = read_snapshot(saved_text(made).encode(), source="saved.json")
     assert password not in json.dumps(msgspec.to_builtins(found))
     assert found.config_maps["kube-proxy"] == made.config_maps["kube-proxy"], "what has no secret stays as it is"
+
+
+def test_worker_is_read_with_the_kubeconfig_of_its_kubelet(
+    own_node: Path, api: PagedApi, kubeconfig: Kubeconfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    # The fake API server takes certificates of its own authority alone, which name no node.
+    monkeypatch.setattr(change_observe, "own_name", lambda *_: INPUTS.node_name)
+    for path in ("admin.conf", *(f"manifests/{name}.yaml" for name in ORDER)):
+        (own_node / "etc/kubernetes" / path).unlink()
+    (own_node / "etc/kubernetes/kubelet.conf").write_bytes(kubeconfig.to_bytes())
+    api.objects[f"{NODES}/{INPUTS.node_name}"] = api.objects[NODES]["items"][0]
+    with inside(str(own_node)):
+        found = observe_cluster()
+    assert (found.here, found.is_whole) == (INPUTS.node_name, False)
+    assert [each.name for each in found.snapshot.nodes] == [INPUTS.node_name]
+    assert found.snapshot.nodes[0].kubelet_flags == 'KUBELET_KUBEADM_ARGS="--v=2"\n'
+    assert [note.partition(":")[0] for note in found.notes] == ["anything but this node"]
+    assert len(api.asked) == 3
+
+
+def test_nobody_is_asked_without_a_kubeconfig(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    with inside(str(tmp_path)), pytest.raises(GarboardError) as refused:
+        observe_cluster()
+    assert refused.value.error_class == "no-kubeconfig"

@@ -48,6 +48,7 @@ _OWNERS = {
     "lab": "lab",
     "lab/test_certificates.py": "upgrade",
     "lab/test_kubelet_upgrade.py": "upgrade",
+    "lab/test_change.py": "change",
     "lab/test_concurrent_joins.py": "lifecycle",
     "lab/test_fleet.py": "fleet",
     "lab/test_garboard_cluster.py": "lifecycle",

@@ -39,16 +39,20 @@ def adopt_report(
     now: datetime,
     *,
     here: str = "",
+    is_whole: bool = True,
     notes: Iterable[str] = (),
     drift: Iterable[AdoptFinding] = (),
 ) -> AdoptReport:
-    """Judge a cluster; `drift` is what a comparison of its files and pods with its configuration has found."""
+    """Judge a cluster; `drift` is what a comparison of its files and pods with its configuration has found.
+
+    Without `is_whole`, only what the user of a kubelet may read was looked at.
+    """
     stored = _stored(snapshot)
     version = stored.get("kubernetesVersion")
     etcd = stored.get("etcd")
     minor = _minor(version) or _minor(snapshot.server_version)
     found = [
-        *_of_configuration(snapshot, stored, minor),
+        *(each for each in _of_configuration(snapshot, stored, minor) if is_whole or each.code != "missing-config"),
         *_of_versions(snapshot, version),
         *_of_nodes(snapshot),
         *_of_members(snapshot),

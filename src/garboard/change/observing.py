@@ -79,7 +79,8 @@ def pod_facts(pod: Mapping[str, Json]) -> ObservedPod:
         has_ended=at(pod, "status", "phase") in _ENDED,
         requests=_requests(pod),
         component=component if is_mirror else "",
-        document=pod if is_mirror else {},
+        # Elements of a list do not say what they are.
+        document={"apiVersion": "v1", "kind": "Pod", **pod} if is_mirror else {},
     )
 
 

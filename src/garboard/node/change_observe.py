@@ -17,25 +17,29 @@ from garboard.documents import Json, read_yaml, write_yaml
 from garboard.errors import GarboardError
 from garboard.host.node_machine import NodeMachine
 from garboard.kube import Forbidden, KubeClient, ObjectMissing, Unauthenticated, read_access
-from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
+from garboard.model.paths import DEFAULT_CERTIFICATES_DIR, KUBELET_CONF
 from garboard.node.masking import masked, masked_document
 from garboard.node.own_node import own_name, read_members, read_node_files
 from garboard.node.tokens import AdminKubeconfig, find_kubeconfig
 from garboard.values import dataclass
 
+# What kubeadm lets the users of kubelets read.
+_OF_NODES = (reads.CLUSTER_CONFIG, reads.KUBELET_CONFIG)
 _HIDDEN_BY = "run it as root on the node to see them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedCluster:
-    """A snapshot, and what is not kept in it: the static pods as the API shows them, by node and component.
+    """A snapshot, and what is not kept in it: static pods, by node and component, and the workloads of the addons.
 
     `here` is the node that this runs on, if it is one of the cluster's; `notes` say what could not be looked at.
     """
 
     snapshot: ClusterSnapshot
-    mirrors: dict[str, dict[str, dict[str, Json]]] = field(default_factory=dict)
+    mirrors: dict[str, dict[str, Json]] = field(default_factory=dict)
+    workloads: dict[str, Json] = field(default_factory=dict)  # by name
     here: str = ""
+    is_whole: bool = True  # else only what the user of a kubelet may read
     notes: tuple[str, ...] = ()
 
 
@@ -46,11 +50,42 @@ def observe_cluster(
 
     `paths` are those of the host that the caller wants to know of, beside what static pods mount.
     """
-    admin = find_kubeconfig(kubeconfig)
+    admin = _find_kubeconfig(kubeconfig)
+    if admin.path == KUBELET_CONF:
+        return _observe_as_node(admin, tuple(paths))
     with admin.connect() as client:
         found = _read_all(client, tuple(wanted))
-    observed = ObservedCluster(snapshot=snapshot_of(found), mirrors=_mirrors(found.pods))
+    workloads: dict[str, Json] = {each.name: dict(found.one(each)) for each in (reads.PROXY, reads.DNS)}
+    observed = ObservedCluster(snapshot=snapshot_of(found), mirrors=_mirrors(found.pods), workloads=workloads)
     return _with_own_node(observed, admin, tuple(paths))
+
+
+def _find_kubeconfig(given: str | None) -> AdminKubeconfig:
+    """Return the kubeconfig that was named, else the first that is there; on a worker that is the kubelet's own."""
+    try:
+        return find_kubeconfig(given)
+    except GarboardError as error:
+        data = NodeMachine(None).read(KUBELET_CONF) if error.error_class == "no-kubeconfig" and not given else None
+        if data is None:
+            raise
+        return AdminKubeconfig(KUBELET_CONF, data)
+
+
+def _observe_as_node(admin: AdminKubeconfig, paths: tuple[str, ...]) -> ObservedCluster:
+    """Read what the user of a kubelet may see: the configuration of the cluster, and its own Node."""
+    name = own_name(NodeMachine(None), b"")
+    with admin.connect() as client:
+        found = {each: _read(client, each) for each in _OF_NODES}
+        node = client.find("Node", "", name)
+    found[reads.NODES] = (node,) if node else ()
+    snapshot = snapshot_of(FoundObjects(found, (), _now()))
+    note = f"anything but this node: {KUBELET_CONF} may not; name an administrator's kubeconfig with --kubeconfig"
+    observed = _with_own_node(ObservedCluster(snapshot=snapshot, is_whole=False), admin, paths)
+    return replace(observed, notes=(*observed.notes, note))
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _read_all(client: KubeClient, wanted: tuple[Read, ...]) -> FoundObjects:
@@ -63,7 +98,7 @@ def _read_all(client: KubeClient, wanted: tuple[Read, ...]) -> FoundObjects:
             else:
                 objects[each] = _read(client, each)
     version = _server_version(client) if reads.LEASES in wanted else ""
-    return FoundObjects(objects, pods, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), version)
+    return FoundObjects(objects, pods, _now(), version)
 
 
 def _read(client: KubeClient, read: Read) -> tuple[dict[str, Json], ...]:
@@ -107,8 +142,8 @@ def _server_version(client: KubeClient) -> str:
         return ""
 
 
-def _mirrors(pods: Iterable[ObservedPod]) -> dict[str, dict[str, dict[str, Json]]]:
-    found: dict[str, dict[str, dict[str, Json]]] = {}
+def _mirrors(pods: Iterable[ObservedPod]) -> dict[str, dict[str, Json]]:
+    found: dict[str, dict[str, Json]] = {}
     for each in pods:
         if each.component:
             found.setdefault(each.node, {})[each.component] = dict(each.document)

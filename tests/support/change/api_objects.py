@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
+import msgspec
+
 from garboard.change.snapshot import ClusterSnapshot, SnapshotNode
+from garboard.documents import read_yaml
 from tests.support.kube.api_server import FakeApi
 
 SYSTEM = "/api/v1/namespaces/kube-system"
@@ -132,6 +135,8 @@ def _pod(node: SnapshotNode, number: int) -> dict[str, Any]:
 
 
 def _static_pod(node: SnapshotNode, component: str) -> dict[str, Any]:
+    if node.manifests:
+        return _mirrored(node, component)
     found = node.mirror_pods[component]
     container = {
         "name": component,
@@ -147,5 +152,23 @@ def _static_pod(node: SnapshotNode, component: str) -> dict[str, Any]:
             "annotations": {**found.annotations, "kubernetes.io/config.mirror": "x", "example.com/note": SECRET},
         },
         "spec": {"nodeName": node.name, "containers": [container]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def _mirrored(node: SnapshotNode, component: str) -> dict[str, Any]:
+    """Return the mirror of a static pod whose manifest is known, with what a kubelet and the API server add."""
+    assert node.manifests is not None
+    document = msgspec.convert(read_yaml(node.manifests[component], source=component), dict)
+    metadata, spec = document["metadata"], document["spec"]
+    return {
+        **document,
+        "metadata": {
+            **metadata,
+            "name": f"{component}-{node.name}",
+            "uid": "1",
+            "annotations": {**metadata.get("annotations", {}), "kubernetes.io/config.mirror": "x"},
+        },
+        "spec": {**spec, "nodeName": node.name, "restartPolicy": "Always", "dnsPolicy": "ClusterFirst"},
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
     }

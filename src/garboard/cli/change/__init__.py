@@ -9,6 +9,7 @@ COMMANDS = {
         "garboard.cli.change.plan:plan", "Show what a change would touch, and what is dangerous in it."
     ),
     "adopt": LazyCommand("garboard.cli.change.adopt:adopt", "Look at any kubeadm cluster, and say what to mend."),
+    "drift": LazyCommand("garboard.cli.change.drift:drift", "Show how far nodes have drifted, field by field."),
     "rbac": LazyCommand("garboard.cli.change.rbac:rbac", "Print the roles that reading a cluster needs."),
 }
 

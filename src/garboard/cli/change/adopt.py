@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from garboard.change.adopt import adopt_report
+from garboard.change.adopt_drift import PATCHES_FOLDER, drift_findings
 from garboard.change.adopt_text import report_as_json, report_as_text
 from garboard.change.reads import ADOPT_READS
 from garboard.cli.output import output_option, write_data
@@ -29,8 +30,16 @@ def adopt(save: Path | None, kubeconfig: str | None, output: OutputFormat) -> No
     Nothing is written, neither to the cluster nor to its nodes. From any machine it shows what the API server knows;
     on a node of the cluster, as root, also its files and certificates, and the members of etcd.
     """
-    observed = observe_cluster(kubeconfig, ADOPT_READS)
-    report = adopt_report(observed.snapshot, datetime.now(UTC), here=observed.here, notes=observed.notes)
+    observed = observe_cluster(kubeconfig, ADOPT_READS, paths=(PATCHES_FOLDER,))
+    drift = drift_findings(observed.snapshot, observed.mirrors, observed.workloads)
+    report = adopt_report(
+        observed.snapshot,
+        datetime.now(UTC),
+        here=observed.here,
+        is_whole=observed.is_whole,
+        notes=observed.notes,
+        drift=drift,
+    )
     if save is not None:
         write_file(save, saved_text(observed.snapshot).encode(), mode=0o600)
         sys.stderr.write(f"wrote {save}\n")

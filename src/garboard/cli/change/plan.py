@@ -1,6 +1,7 @@
 """`garboard change plan`."""
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -12,17 +13,18 @@ from garboard.change.show import plan_text
 from garboard.change.snapshot import ClusterSnapshot, read_snapshot
 from garboard.cli.change.requests import RequestOptions, accept_option, request_options
 from garboard.cli.console import write_to_stderr
-from garboard.cli.output import output_option, write_data
+from garboard.cli.output import write_data
 from garboard.cli.token.access import kubeconfig_option
 from garboard.host import read_file
 from garboard.lazy import lazy_module
 from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
-from garboard.node.reporter import OutputFormat
 
 if TYPE_CHECKING:
+    from garboard.change import html
     from garboard.node import change_observe
-else:  # with a snapshot nobody asks a cluster
+else:  # with a snapshot nobody asks a cluster, and few plans become a page
     change_observe = lazy_module("garboard.node.change_observe")
+    html = lazy_module("garboard.change.html")
 
 HAS_CHANGES, IS_BLOCKED = 10, 11
 _AUTHORITY = f"{DEFAULT_CERTIFICATES_DIR}/ca.key"  # without it nothing can be issued there
@@ -36,7 +38,10 @@ _SNAPSHOT_BYTES = 64 * 1024 * 1024
 )
 @kubeconfig_option
 @accept_option
-@output_option
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json", "yaml", "html"], case_sensitive=False), default="text",
+    show_default=True, help="How to print the plan; html is one file for a change ticket.",
+)  # fmt: skip
 @click.pass_context
 def plan(
     ctx: click.Context,
@@ -44,7 +49,7 @@ def plan(
     observed: str | None,
     kubeconfig: str | None,
     accepted: tuple[str, ...],
-    output: OutputFormat,
+    output: Literal["text", "json", "yaml", "html"],
     **options: object,
 ) -> None:
     """Show what a change would touch, what is dangerous in it, and why. Nothing is written.
@@ -55,10 +60,14 @@ def plan(
     Ends with 0 if there is nothing to do, 10 if there are changes, 11 if the change is blocked.
     """
     request = RequestOptions(**options).request()  # type: ignore[arg-type]
-    made = plan_change(_snapshot(observed, kubeconfig, request), request, accepted)
+    snapshot = _snapshot(observed, kubeconfig, request)
+    made = plan_change(snapshot, request, accepted)
     for warning in made.warnings:
         write_to_stderr(f"warning: {warning}\n")
-    write_data(plan_document(made), output, text=plan_text(made))
+    if output == "html":
+        sys.stdout.write(html.plan_html(plan_document(made), cluster=snapshot.cluster_info_server))
+    else:
+        write_data(plan_document(made), output, text=plan_text(made))
     ctx.exit(exit_code(made))
 
 

@@ -1,0 +1,66 @@
+"""`change drift` at a fake API server, which shows the static pods; a real cluster is in tests/lab."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from garboard.cli.main import run
+from garboard.model import DEFAULT_VERSION
+from garboard.patches import PatchFile, read_directory
+from garboard.schema import load_schema
+from tests.support.change.api_objects import DNS, PROXY, PagedApi, stored_objects
+from tests.support.change.snapshots import f1, f4
+
+FIELD = "spec.containers[name=kube-apiserver].command[--profiling]"
+
+
+def show(api: PagedApi, *, is_edited: bool) -> None:
+    """Have the API server show a cluster; its addons are not compared here."""
+    shown = stored_objects((f4 if is_edited else f1)(is_seen=True))
+    api.objects |= {path: content for path, content in shown.items() if path not in (DNS, PROXY)}
+
+
+def test_cluster_without_drift_exits_with_zero(
+    api: PagedApi, admin: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(api, is_edited=False)
+    assert run(["change", "drift", *admin]) == 0
+    assert capsys.readouterr().out == "4 files and objects compared: no difference\n"
+
+
+def test_hand_edit_is_shown_and_exits_with_ten(
+    api: PagedApi, admin: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(api, is_edited=True)
+    assert run(["change", "drift", *admin]) == 10
+    out = capsys.readouterr().out
+    assert f"{FIELD}  [hand-edit]" in out
+    assert 'running:   "false"    # Pod kube-apiserver-cp1' in out
+    assert {method for method, _ in api.asked} == {"GET"}
+    assert run(["change", "drift", "-o", "json", *admin]) == 10
+    answer = json.loads(capsys.readouterr().out)
+    assert [each["field"] for each in answer["nodes"][0]["differences"]] == [FIELD]
+
+
+def test_captured_directory_is_one_that_kubeadm_reads(
+    api: PagedApi, admin: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(api, is_edited=True)
+    folder = tmp_path / "patches"
+    assert run(["change", "drift", "--capture", str(folder), *admin]) == 10
+    assert f"wrote 1 patches of node cp1 to {folder}, 1 edits" in capsys.readouterr().err
+    files = sorted(folder.iterdir())
+    assert [each.name for each in files] == ["kube-apiserver~found-flags+json.yaml"]
+    listed = [PatchFile(each.name, each.name, each.read_bytes) for each in files]
+    assert read_directory(listed, load_schema(DEFAULT_VERSION)).ignored == ()
+
+
+def test_folder_with_files_is_left_alone(
+    api: PagedApi, admin: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(api, is_edited=True)
+    (tmp_path / "mine").touch()
+    assert run(["change", "drift", "--capture", str(tmp_path), *admin]) == 1
+    assert "error[exists]" in capsys.readouterr().err
+    assert (tmp_path / "mine").read_bytes() == b""
