@@ -248,6 +248,11 @@ class TestDefectsOfHive:
         rendering = Renderer(OneTree({**MANIFESTS, "manifests/empty.yaml": b""}), rules()).render([request])
         assert rendering.failed[0].failures[0].message == "it is empty"
 
+    def test_d17_customization_that_nothing_uses_is_checked_too(self) -> None:
+        unused = pool_of({"spare": "installConfigPatches: [{op: add, path: a}]"})
+        assert "spare: installConfigPatches, op 0" in refusal(lambda: resolve_all(unused))
+        assert len(resolve_pool(unused, "edge")) == 2
+
     @pytest.mark.parametrize(
         "operation", ["{op: add, path: a}", "{op: move, path: /a}", "{op: add, path: /a, valueJSON: '{'}"]
     )

@@ -69,6 +69,11 @@ class References:
         self._missing(referrer, at, "ClusterDeploymentCustomization", name, known)
         return None
 
+    def compile_all(self) -> None:
+        """Look at every customization, also at those that nothing refers to."""
+        for written in self.documents.customizations.values():
+            self._compile(written)
+
     def _compile(self, written: WrittenObject[ClusterDeploymentCustomization]) -> Customization | None:
         if written.key not in self._compiled:
             self._compiled[written.key] = None

@@ -19,8 +19,12 @@ NamedT = TypeVar("NamedT", ClusterDeployment, ClusterPool)
 
 
 def resolve_all(documents: FleetDocuments) -> tuple[ProvisionRequest, ...]:
-    """Return a request for each entry of each pool's inventory and for each deployment that is not installed."""
+    """Return a request for each entry of each pool's inventory and for each deployment that is not installed.
+
+    Customizations that none of them uses are checked as well.
+    """
     references = References(documents)
+    references.compile_all()
     found = [request for pool in documents.pools.values() for request in pool_requests(pool, references)]
     asked = [deployment_request(each, references) for each in documents.deployments.values()]
     references.refuse_problems()

@@ -80,6 +80,16 @@ def test_pool_has_all_fields_of_hive() -> None:
     assert (pool.spec.max_size, pool.spec.claim_lifetime.maximum if pool.spec.claim_lifetime else "") == (4, "2h")
 
 
+def test_null_is_no_value_but_in_patches_and_platforms() -> None:
+    pool = POOL.replace("  inventory:", "  maxSize: null\n  labels: null\n  installerEnv: null\n  inventory:")
+    assert documents_of(pool.replace("{name: edge}", "{name: edge, labels: null}")).pools[EDGE].value.spec.labels == {}
+    spec = "installerManifestPatches: [{manifestSelector: {kind: X}, type: merge, patch: {a: null}, onNoMatch: null}]"
+    entry = documents_of(customization("x", spec)).customizations[ObjectKey("default", "x")].value
+    assert entry.spec.installer_manifest_patches[0].patch == {"a": None}
+    assert "spec.inventory[0]: expected object, got null" in problems(POOL.replace("- name: site-a", "- null"))
+    assert "spec: the field 'size' is missing" in problems(POOL.replace("size: 2", "size: null"))
+
+
 def test_claims_lists_and_json_are_read() -> None:
     claim = '{"apiVersion": "hive.openshift.io/v1", "kind": "ClusterClaim", "metadata": {"name": "mine"}, '
     claim += '"spec": {"clusterPoolName": "edge", "lifetime": "8h", "subjects": [{"kind": "Group", "name": "x"}]}}'

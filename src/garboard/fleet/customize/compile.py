@@ -246,7 +246,7 @@ def _value(entity: PatchEntity) -> Json:
         return read_json(entity.value_json, source="valueJSON")
     except BadDocument as error:
         hint = "valueJSON is JSON as text: valueJSON: '3', '\"text\"', '{\"name\": 1}'"
-        raise _Wrong(f"{error.message}: not JSON", ("valueJSON",), hint) from None
+        raise _Wrong(f"not JSON: {error.message}", ("valueJSON",), hint) from None
 
 
 def _pointer(text: str, name: str) -> str:

@@ -27,6 +27,7 @@ from garboard.fleet.documents.kinds import (
 from garboard.fleet.documents.problems import DocumentProblem, InvalidFleetDocuments, problem_at
 from garboard.fleet.documents.reading import ReadDocument, read_documents
 from garboard.patches import SourceText
+from garboard.patches.json_values import value_at
 from garboard.schema import suggest
 from garboard.values import dataclass
 
@@ -154,10 +155,22 @@ def _typed(read: ReadDocument) -> FleetObject | DocumentProblem | str:
     known = KINDS.get((api_version, kind))
     if known is None:
         return _unknown(api_version, kind, source)
-    try:
-        return msgspec.convert(tree, known)
-    except msgspec.ValidationError as error:
-        return _misshapen(error, tree, source)
+    while True:
+        try:
+            return msgspec.convert(tree, known)
+        except msgspec.ValidationError as error:
+            if not _drop_null(tree, error):
+                return _misshapen(error, tree, source)
+
+
+def _drop_null(tree: Json, error: msgspec.ValidationError) -> bool:
+    """Remove the null that an error is about, as an API server does where a field cannot be null."""
+    said, _, place = str(error).partition(" - at ")
+    if not said.endswith("got `null`"):
+        return False
+    *path, last = _path(place.strip("`")) or ("",)
+    holder = value_at(tree, tuple(path))
+    return isinstance(holder, dict) and holder.pop(str(last), tree) is None
 
 
 def _unknown(api_version: str, kind: str, source: SourceText) -> DocumentProblem | str:
