@@ -85,6 +85,7 @@ _OWNERS = {
     "node/test_upgrade_cluster.py": "upgrade",
     "node/via": "engine",
     "parity": "lifecycle",
+    "parity/test_upgrade_files.py": "upgrade",
     "patches": "patches",
     "phases": "lifecycle",
     "phases/gates/test_static_pods.py": "engine",
