@@ -217,3 +217,46 @@ def test_two_of_one_kind_and_an_unknown_kind_are_refused() -> None:
         planned(f1(), new_version({"kind": "KubeletConfiguration"}, {"kind": "KubeletConfiguration"}))
     with pytest.raises(Exception, match="no configuration that a cluster stores"):
         planned(f1(), patch("{kind: ResetConfiguration}"))
+
+
+def test_a_new_version_that_names_no_version_is_for_the_one_that_runs() -> None:
+    snapshot = MadeUpCluster(version=SUPPORTED_VERSIONS[0]).snapshot()
+    document: Json = {
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "ClusterConfiguration",
+        "controlPlaneEndpoint": "k8s.example.com:6443",
+        "networking": {"podSubnet": "10.244.0.0/16"},
+    }
+    assert planned(snapshot, new_version(document)).verdict == "none"
+
+
+def test_a_flag_of_etcd_that_shows_in_the_api_server_is_the_cause_of_both() -> None:
+    edit = "etcd.local.extraArgs[advertise-client-urls]=https://192.0.2.1:2379,https://etcd.example.com:2379"
+    plan = planned(f1(), edit, "critical-flag-changed")
+    causes = {step.cause for each in plan.nodes for step in each.steps if step.restarts}
+    assert [step.restarts for each in plan.nodes for step in each.steps if step.restarts] == [
+        ("kube-apiserver",),
+        ("etcd",),
+    ]
+    assert causes == {"etcd.local.extraArgs[advertise-client-urls] changed"}
+
+
+def test_a_control_plane_whose_address_nobody_knows_is_told() -> None:
+    snapshot = f2()
+    nodes = [msgspec.structs.replace(each, endpoint=None) if each.name == "cp2" else each for each in snapshot.nodes]
+    found = planned(msgspec.structs.replace(snapshot, nodes=nodes), "apiServer.extraArgs[profiling]=false")
+    assert (found.verdict, found.attributes[0].code) == ("advice", "not-looked-at")
+    assert "cp2" in found.attributes[0].reason
+    assert [*restarts(found)] == ["cp1", "cp3"]
+
+
+def test_a_patch_above_a_field_keeps_that_node_out_of_the_plan() -> None:
+    patches = {"f" * 64: {"kubeletconfiguration.yaml": "maxPods: 50\n"}}
+    snapshot = f1()
+    nodes = [
+        msgspec.structs.replace(each, patch_set="f" * 64) if each.name == "w1" else each for each in snapshot.nodes
+    ]
+    plan = planned(
+        msgspec.structs.replace(snapshot, nodes=nodes, patch_sets=patches), "KubeletConfiguration:maxPods=250"
+    )
+    assert [*restarts(plan)] == ["cp1", "w2"]

@@ -54,13 +54,15 @@ class NodeWork:
 
 
 def cause_of(component: str, changes: Sequence[AttributeChange], default: str) -> str:
-    """Return which attributes a component changes for."""
+    """Return which attributes a component changes for; `default` is the cause where no attribute changes."""
     own = [
         change.label
         for change in changes
         if (row := attribute_table(change.kind).row(change.path)) and component in row.components
     ]
-    return f"{', '.join(own)} changed" if own else default
+    # A flag of etcd may show in the API server, too: where the table names nobody, it was one of them all.
+    labels = own or [change.label for change in changes]
+    return f"{', '.join(labels)} changed" if labels else default
 
 
 def control_plane_work(

@@ -63,10 +63,13 @@ def _without_version(
     """Take another version out of a request, and return it as a change: all else is planned for the one that runs."""
     document = dict(wanted.documents[CLUSTER])
     given = document.get("kubernetesVersion")
-    if given is None or given == current:
+    if given == current:
         return (), wanted
+    kept = wanted.with_document(CLUSTER, {**document, "kubernetesVersion": current})
+    if given is None:
+        return (), kept
     change = AttributeChange(kind=CLUSTER, path=("kubernetesVersion",), before=current, after=given)
-    return (change,), wanted.with_document(CLUSTER, {**document, "kubernetesVersion": current})
+    return (change,), kept
 
 
 def _attributes(

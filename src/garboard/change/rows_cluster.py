@@ -6,7 +6,6 @@ from garboard.change.attribute import ALL_PODS, AttributeRow, path_of
 
 _API_SERVER, _MANAGER, _SCHEDULER, _ETCD = "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"
 _KUBE_PODS = (_API_SERVER, _MANAGER, _SCHEDULER)
-_CERT_FOLLOW_UP = "copies of the former certificate in trust stores of clients need no change: its authority stays"
 _SECTIONS = {"apiServer": _API_SERVER, "controllerManager": _MANAGER, "scheduler": _SCHEDULER}
 _LATER = "offer clients a renewal as a step of its own: garboard certs renew all"
 
@@ -41,7 +40,7 @@ CLUSTER_ROWS: tuple[AttributeRow, ...] = (
     _row(
         "apiServer.certSANs", ("certs/apiserver",), "new-certificate", "control-plane",
         "the serving certificate is issued again on each control-plane node and picked up without a restart",
-        follow_ups=(_CERT_FOLLOW_UP,), judge="sans",
+        judge="sans",
     ),
     _row("etcd.local.imageRepository", (_ETCD,), "image-source", "control-plane", _ETCD_WHY,
          follow_ups=("with an image of its own, an upgrade leaves etcd alone",), judge="members"),

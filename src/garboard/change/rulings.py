@@ -124,7 +124,8 @@ def _ruled(
     )
     route = heaviest.route
     if weight in (Weight.CONFIRM, Weight.BLOCKED):
-        route = f"{route}; then --accept {','.join(accepts)}" if route else f"--accept {','.join(accepts)}"
+        joint = "; then " if weight is Weight.CONFIRM else "; or "
+        route = joint.join(filter(None, (route.rstrip("."), f"--accept {','.join(accepts)}")))
     return PlannedAttribute(
         label=label,
         before=before,  # type: ignore[arg-type]

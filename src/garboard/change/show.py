@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from garboard.change.codes import Weight
 from garboard.change.document import digest_of
 from garboard.change.plan import ChangePlan, NodeChange, PlannedAttribute, PlannedObject, PlannedStep
 from garboard.values import Json
@@ -38,7 +39,7 @@ def _attribute_lines(each: PlannedAttribute) -> Iterator[str]:
     yield f"    {each.verdict}{code}: {each.reason}"
     if each.route:
         first, *rest = each.route.splitlines()
-        yield f"    instead: {first}" if each.verdict == "blocked" else f"    {first}"
+        yield f"    {'instead' if each.weight is Weight.REFUSED else 'to do'}: {first}"
         yield from (f"      {line}" for line in rest)
 
 

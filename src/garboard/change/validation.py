@@ -48,6 +48,7 @@ def whole_findings(changes: tuple[AttributeChange, ...], context: ChangeContext)
     yield from _overlaps(labels, context)
     yield from _disagreements(labels, context)
     yield from _shadows(changes, context)
+    yield from _unrendered(changes, context)
     yield from _proxy_gates(changes, context)
 
 
@@ -122,6 +123,15 @@ def _shadows(changes: tuple[AttributeChange, ...], context: ChangeContext) -> It
             reason = f"--{flag} in kubeadm-flags.env of {', '.join(nodes)} stands above it"
             route = "take the flag out of /var/lib/kubelet/kubeadm-flags.env there"
             yield PlacedFinding(change.label, ChangeFinding(code="shadowed-by-flag", reason=reason, route=route))
+
+
+def _unrendered(changes: tuple[AttributeChange, ...], context: ChangeContext) -> Iterator[PlacedFinding]:
+    """Yield control planes whose static pods cannot be rendered, if a change may be about these."""
+    nodes = [node.name for node in context.snapshot.control_planes if node.endpoint is None]
+    if nodes and any(change.kind == CLUSTER for change in changes):
+        reason = f"where the API server of {', '.join(nodes)} listens is not known: nothing is planned for its pods"
+        route = f"run it on {nodes[0]}, or look at its mirror pod"
+        yield PlacedFinding("", ChangeFinding(code="not-looked-at", reason=reason, route=route))
 
 
 def _flag_of(field: str) -> str:
