@@ -16,7 +16,8 @@ from garboard.errors import GarboardError
 from garboard.host.root import inside
 from garboard.model.component import ExternalEtcd
 from garboard.net.tls import new_server_context
-from garboard.node.observe import NodeInspector, ObservedMachine, ObservedObjects, looking_again, observed_members
+from garboard.node.observations import ObservedObjects
+from garboard.node.observe import NodeInspector, ObservedMachine, looking_again, observed_members
 from tests.support.engine.actions import MemoryFiles
 from tests.support.net.proxy_server import ProxyServer, serving_proxy
 from tools.harness.certificates import Certificates, make_certificates
@@ -42,9 +43,10 @@ def test_file_counts_as_it_was_first_read(tmp_path: Path) -> None:
 
 def test_objects_count_by_their_version() -> None:
     live = Objects(config="7", gone="3")
-    objects = ObservedObjects(live)
+    objects = ObservedObjects()
     for name in ("config", "gone", "made"):
-        objects.find("ConfigMap", "kube-system", name)
+        objects.remember("ConfigMap", "kube-system", name, live.find("ConfigMap", "kube-system", name))
+    objects.remember("Node", "", "restless", {"metadata": {"resourceVersion": "1"}})
     plan = Plan(observed=objects.observed())
     look = looking_again(MemoryFiles(), live)
     assert list(what_moved_since(plan, look)) == []

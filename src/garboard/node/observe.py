@@ -24,6 +24,7 @@ from garboard.lazy import lazy_module
 from garboard.model.component import ExternalEtcd
 from garboard.model.go import clean_path
 from garboard.model.lifecycle import InitConfiguration, JoinConfiguration
+from garboard.node.observations import OBJECT, version_of
 from garboard.phases.patching import NodePatches
 from garboard.phases.preflight import ObservedRuntime
 
@@ -35,7 +36,7 @@ else:
 
 _RUNTIME_TIMEOUT_S = 10.0
 # How a plan names what it has observed.
-_FILE, _OBJECT, _MEMBERS = "file", "object", "members of etcd"
+_FILE, _MEMBERS = "file", "members of etcd"
 
 Role: TypeAlias = Literal["control-plane", "worker"]
 NodeConfig: TypeAlias = InitConfiguration | JoinConfiguration
@@ -84,22 +85,6 @@ class ObjectReader(Protocol):
     def find(self, kind: str, namespace: str, name: str, *, api_version: str = "") -> dict[str, Json] | None: ...
 
 
-class ObservedObjects:
-    """The cluster while a plan is made: it remembers each object that is read by its version."""
-
-    def __init__(self, objects: ObjectReader) -> None:
-        self._objects = objects
-        self._versions: dict[str, str] = {}
-
-    def find(self, kind: str, namespace: str, name: str, *, api_version: str = "") -> dict[str, Json] | None:
-        found = self._objects.find(kind, namespace, name, api_version=api_version)
-        self._versions.setdefault(f"{_OBJECT} {kind} {namespace}/{name}", _version(found))
-        return found
-
-    def observed(self) -> tuple[Observation, ...]:
-        return tuple(Observation(name, version) for name, version in sorted(self._versions.items()))
-
-
 def observed_members(members: Iterable[str]) -> Observation:
     """Return the members of etcd as a plan has found them; each is given as one line."""
     return Observation(_MEMBERS, digest_of("\n".join(sorted(members)).encode()))
@@ -115,20 +100,15 @@ def looking_again(
         if kind == _FILE:
             data = machine.read(what)
             return "" if data is None else digest_of(data)
-        if kind == _OBJECT:
+        if kind == OBJECT:
             kind, _, place = what.partition(" ")
             namespace, _, of = place.partition("/")
-            return _version(objects.find(kind, namespace, of))
+            return version_of(objects.find(kind, namespace, of))
         assert name == _MEMBERS, f"{name} is nothing that planning observes"
         assert members is not None, "a plan that read the members of etcd is carried out by a run that may ask etcd"
         return observed_members(members()).digest
 
     return look
-
-
-def _version(content: dict[str, Json] | None) -> str:
-    metadata = content.get("metadata") if content else None
-    return str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else ""
 
 
 def node_patches(config: NodeConfig, flags: GivenFlags, *, role: Role) -> NodePatches:

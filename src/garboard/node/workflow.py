@@ -160,7 +160,8 @@ def _planned(
     with workflow.observe(prepared, selected, request, watched) as observed:
         plan = plan_workflow(selected, observed.context, refuses_blocked=not prepared.is_shown)
         expecting = with_preconditions(plan, machine.digest)
-        yield replace(expecting, observed=machine.observed()), observed
+        objects = observed.cluster.observed() if observed.cluster else ()
+        yield replace(expecting, observed=(*machine.observed(), *objects)), observed
 
 
 def command_of(name: str, request: WorkflowRequest) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from garboard.documents import Json
-from garboard.engine import DeleteObject, PatchObject, PutObject, SharedKey, StalePlan, StepContext
+from garboard.engine import DeleteObject, Observation, PatchObject, PutObject, SharedKey, StalePlan, StepContext
 from garboard.errors import ClusterUnreachable, GarboardError
 from garboard.host.node_machine import NodeMachine
 from garboard.kube import Forbidden, KubeClient, ObjectConflict, ObjectInvalid, ObjectMissing, ServerBusy
@@ -373,3 +373,25 @@ def test_object_that_a_node_may_not_delete_is_named() -> None:
     assert deleting(refused, may_be_left=False) == [
         "warning: this node may not delete Node n; please do: kubectl delete node n"
     ]
+
+
+def test_object_that_planning_has_read_is_in_what_was_observed_and_what_moves_by_itself_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Reader:
+        version = 7
+
+        def find(self, _kind: str, _namespace: str, name: str, *, api_version: str = "") -> dict[str, Any] | None:
+            return None if name == "absent" else {"metadata": {"name": name, "resourceVersion": str(self.version)}}
+
+    reader = Reader()
+    cluster = NodeCluster(Files({}), KUBELET_CONF, "")
+    monkeypatch.setitem(cluster.__dict__, "reader", reader)
+    for kind, name in (("ConfigMap", "kubeadm-config"), ("ConfigMap", "absent"), ("Node", "cp1")):
+        cluster.find(kind, "kube-system", name)
+    reader.version = 8
+    cluster.find("ConfigMap", "kube-system", "kubeadm-config")
+    assert cluster.observed() == (
+        Observation("object ConfigMap kube-system/absent"),
+        Observation("object ConfigMap kube-system/kubeadm-config", "7"),
+    )

@@ -13,6 +13,7 @@ from garboard.engine import (
     DeleteObject,
     FilePlaceholder,
     Interpreters,
+    Observation,
     PatchObject,
     PlanRefused,
     PutObject,
@@ -26,6 +27,7 @@ from garboard.lazy import lazy_module
 from garboard.manifests.uploaded import CLUSTER_ADMINS, cluster_admins_binding
 from garboard.model.paths import ADMIN_CONF, BOOTSTRAP_KUBELET_CONF, KUBELET_CONF, SUPER_ADMIN_CONF
 from garboard.node.interpreters.files import FileWriter
+from garboard.node.observations import ObservedObjects
 from garboard.retry import CLOCK, Clock, Pauses, wait_until
 from garboard.values import dataclass
 
@@ -155,9 +157,17 @@ class NodeCluster:
         self._report = report
         self._is_patient = is_patient
         self._by_server: dict[str, kube.KubeClient] = {}
+        self._read = ObservedObjects()
 
     def find(self, kind: str, namespace: str, name: str, *, api_version: str = "") -> dict[str, Json] | None:
-        return self.reader.find(kind, namespace, name, api_version=api_version)
+        found = self.reader.find(kind, namespace, name, api_version=api_version)
+        if not api_version:
+            self._read.remember(kind, namespace, name, found)
+        return found
+
+    def observed(self) -> tuple[Observation, ...]:
+        """Return the objects that have been read by name, as they were first."""
+        return self._read.observed()
 
     def labelled(self, kind: str, namespace: str, selector: str) -> tuple[dict[str, Json], ...]:
         return self.reader.labelled(kind, namespace, selector)
