@@ -30,7 +30,12 @@ BESIDES = {
     "RemoveFile": {"engine/execute.py"},  # what a killed write left
     "Issue": {"node/wiring.py"},  # keys are made ahead
     "AwaitGate": {"node/wiring.py"},  # a kubeconfig that the kubelet makes meanwhile
-    "PutObject": {"node/wiring.py", "node/workflow.py", "node/tokens.py"},  # its kubeconfig; --print-manifest
+    "PutObject": {
+        "node/wiring.py",
+        "node/workflow.py",
+        "node/tokens.py",
+        "node/upgrade_preview.py",
+    },  # its kubeconfig; --print-manifest
     "PatchObject": {"node/wiring.py", "node/tokens.py"},
     "DeleteObject": {"node/tokens.py"},
     # What a service will write to; whether what came into a folder meanwhile can be of a service or a pod.
@@ -40,7 +45,7 @@ BESIDES = {
     "RemoveMember": {"node/transaction.py"},  # an undo that goes on needs a majority
 }
 # Kinds that undo does not tell apart, because it restores the files and owners of any pre-image.
-RESTORED_BY_PRE_IMAGE = {"ChangeOwner", "Issue", "SaveSnapshot"}
+RESTORED_BY_PRE_IMAGE = {"ChangeOwner", "Issue"}
 # Kinds that leave nothing to undo. A pod that was evicted is made anew by its controller, a container that was stopped
 # by the kubelet; any member may lead etcd, and one that votes is removed like a learner; a pulled image is cached.
 LEAVES_NOTHING_TO_UNDO = {

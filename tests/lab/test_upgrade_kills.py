@@ -60,7 +60,7 @@ def test_node_that_fails_is_taken_back_and_the_cause_is_named(node: Upgrading, f
     assert {tag for name, tag in node.tags("cp1").items() if name != "etcd"} == {TARGET}
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("moment", ["begin", "end"])
 def test_run_that_was_killed_is_undone_or_resumed(node: Upgrading, place: str, moment: str) -> None:

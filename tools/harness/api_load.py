@@ -147,6 +147,19 @@ def _answered(server: tuple[str, int], context: ssl.SSLContext, headers: Headers
                     return _Answer(event.reason)
 
 
+def busy_share(over_s: float) -> float:
+    """Return for which share of a time the processors of this machine were at work."""
+
+    def ticks() -> tuple[int, int]:
+        words = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(words) - words[3] - words[4], sum(words)
+
+    busy, total = ticks()
+    time.sleep(over_s)
+    busy_after, total_after = ticks()
+    return (busy_after - busy) / max(1, total_after - total)
+
+
 def _longest_gap_s(asked: list[Asked]) -> float:
     answered = sorted(each.ended_s for each in asked if not each.problem)
     return max((later - earlier for earlier, later in pairwise(answered)), default=0.0)

@@ -392,11 +392,13 @@ class RemoveMember:
 class SaveSnapshot:
     """Save the database of the etcd member with the client URL into a new file, which only root may read.
 
-    A file that is there already is refused. The file holds all secrets of the cluster.
+    A file that is there already is refused. The file holds all secrets of the cluster. Of those with the same ending
+    in its folder, the newest stay by the last part of their names, `keeps` with it; 0 removes none.
     """
 
     path: str
     client_url: str
+    keeps: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -386,8 +386,11 @@ TRAITS: Mapping[type, Traits[Any]] = {
     SaveSnapshot: Traits[SaveSnapshot](
         tag="save-snapshot",
         ability=_ETCD,
-        title=lambda action: f"save a snapshot of etcd in {action.path}",
-        document=lambda action: {"path": action.path, "clientURL": action.client_url},
+        title=lambda action: (
+            f"save a snapshot of etcd in {action.path}"
+            + (f", and keep the {action.keeps} newest there" if action.keeps else "")
+        ),
+        document=lambda action: {"path": action.path, "clientURL": action.client_url, **given(keeps=action.keeps)},
         changes=lambda action: (action.path,),
         waits_for="the data of etcd",
         is_repeatable=True,

@@ -23,6 +23,7 @@ from garboard.engine.action import (
     RemoveFile,
     RemoveFolder,
     RemoveMember,
+    SaveSnapshot,
     WriteFile,
 )
 from garboard.engine.journal import RunRecord
@@ -99,7 +100,7 @@ def _plan_undo(
     objects = () if record.header.cluster == "made" else tuple(restore_objects(_pairs(done), kept))
     is_local = record.header.cluster == "local"
     is_through = not is_local and leads_through_this_node(_pairs(done))
-    loose_steps = [each for each in done if not each.step.unit]
+    loose_steps = _outside_units(done)
     loose, foreign = _pairs(loose_steps), foreign_files(loose_steps, observers.files)
     begun = ((each.step, each.before) for each in done)
     back = tuple(units_way_back(plan.steps, begun, observers.files, lambda path, former: _put_back(path, former, kept)))
@@ -139,6 +140,13 @@ def _plan_undo(
     ]
     ends = tuple(Step(action, cause, phase, node) for phase, actions in late if not keeps_objects for action in actions)
     return Plan((*steps, *units, *ends), (*_notes(done), *_pod_notes(_pairs(done)), *_foreign_notes(foreign)))
+
+
+def _outside_units(done: list[BegunStep]) -> list[BegunStep]:
+    """Return the steps that go back each by itself; what may have no way back needs the snapshot saved before it."""
+    may_last = any(each.step.lasts_once for each in done)
+    loose = (each for each in done if not each.step.unit)
+    return [each for each in loose if not (may_last and isinstance(each.step.action, SaveSnapshot))]
 
 
 def _digest(path: str, files: FileView) -> str:

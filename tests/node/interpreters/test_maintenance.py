@@ -25,7 +25,7 @@ from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
 from garboard.node.interpreters import interpreters_over
 from garboard.node.interpreters.leases import NodeLeases
-from garboard.node.interpreters.maintenance import MaintenanceInterpreter
+from garboard.node.interpreters.maintenance import MaintenanceInterpreter, outdated
 from garboard.node.interpreters.members import EtcdMembership, EtcdPaths
 from tests.support.engine.actions import MemoryFiles
 from tests.support.engine.runs import begin, carried_out, cut
@@ -178,3 +178,20 @@ def test_run_saves_a_snapshot_of_a_real_member_and_has_another_one_lead(
         Executor(interpreters_over(files=machine, maintenance=membership)).execute(Plan(steps))
         assert path.stat().st_size % 512 == 32
         assert client.status(urls[0]).leader not in (0, leader)
+
+
+@pytest.mark.parametrize(
+    ("keeps", "removed"),
+    [(0, []), (2, ["v1.35.1-20260101T000000Z.db", "v1.36.0-20260201T000000Z.db"]), (9, [])],
+)
+def test_newest_snapshots_stay_by_their_age(keeps: int, removed: list[str]) -> None:
+    action = SaveSnapshot(path="/snapshots/v1.36.4-20261118T000000Z.db", client_url=URL, keeps=keeps)
+    names = [
+        "v1.36.4-20261118T000000Z.db",
+        "v1.36.0-20260201T000000Z.db",
+        "v1.9.0-20260301T000000Z.db",
+        "v1.35.1-20260101T000000Z.db",
+        ".v1.36.4-20261118T000000Z.db.abcdefgh",
+        "notes.txt",
+    ]
+    assert outdated(action, names) == [f"/snapshots/{each}" for each in removed]

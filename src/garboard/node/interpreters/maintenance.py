@@ -1,6 +1,7 @@
 """etcd looked after without changing its members: snapshots saved, and a leader that goes elsewhere."""
 
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from garboard.engine import Interpreters, MoveLeader, SaveSnapshot, StepContext
@@ -18,6 +19,16 @@ class EtcdMaintenance(Protocol):
     def move_leader(self, peer_url: str, timeout_s: float) -> None: ...
 
 
+def outdated(action: SaveSnapshot, names: Iterable[str]) -> list[str]:
+    """Return the snapshots beside a new one that are not among the newest; their names end with when they were made."""
+    folder, own = posixpath.split(action.path)
+    ending = posixpath.splitext(own)[1]
+    found = [each for each in names if each.endswith(ending) and not each.startswith(".")]
+    by_age = sorted(found, key=lambda each: each.rpartition("-")[2])
+    surplus = len(by_age) - action.keeps if action.keeps else 0
+    return [posixpath.join(folder, each) for each in by_age[: max(0, surplus)] if each != own]
+
+
 @dataclass(frozen=True, slots=True)
 class MaintenanceInterpreter:
     etcd: EtcdMaintenance
@@ -30,6 +41,8 @@ class MaintenanceInterpreter:
         """Save a snapshot; its file has its name once all is on the disk, and after the digest was recorded."""
         with self.files.new_file(action.path, mode=_MODE, folder_mode=_FOLDER_MODE) as write:
             run.note({action.path: self.etcd.save_snapshot(action.client_url, write)})
+        for path in outdated(action, self.files.entries(posixpath.dirname(action.path))):
+            self.files.remove(path)
 
     def move_leader(self, action: MoveLeader, _run: StepContext) -> None:
         self.etcd.move_leader(action.peer_url, action.timeout_s)

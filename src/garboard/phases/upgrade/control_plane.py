@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from garboard.documents import read_yaml
-from garboard.engine import AwaitGate, ControlService, Note, RemoveFile, SaveSnapshot, Step, WriteFile
+from garboard.engine import AwaitGate, ControlService, Note, SaveSnapshot, Step, WriteFile
 from garboard.manifests import ControlPlaneNode
 from garboard.manifests.etcd import CLIENT_PORT, PEER_PORT
 from garboard.manifests.kube_proxy import control_plane_url
@@ -172,12 +172,8 @@ def _snapshot(context: UpgradeContext) -> Iterator[Step]:
     stamp = context.now.strftime("%Y%m%dT%H%M%SZ")
     name = f"{context.upgraded.former.kubernetes_version}-{stamp}.db"
     url = f"https://{join_host_port(context.local_api_endpoint.advertise_address, CLIENT_PORT)}"
-    action = SaveSnapshot(path=join_path(SNAPSHOTS, name), client_url=url)
+    action = SaveSnapshot(path=join_path(SNAPSHOTS, name), client_url=url, keeps=_KEPT_SNAPSHOTS)
     yield Step(action, "a newer etcd writes what the older one cannot read")
-    found = [each for each in context.machine.entries(SNAPSHOTS) if each.endswith(".db")]
-    by_age = sorted(found, key=lambda each: each.rpartition("-")[2])
-    for each in by_age[: max(0, len(by_age) - _KEPT_SNAPSHOTS + 1)]:
-        yield Step(RemoveFile(path=join_path(SNAPSHOTS, each)), f"the {_KEPT_SNAPSHOTS} newest snapshots are kept")
 
 
 def _renewals(context: UpgradeContext, names: Sequence[str]) -> Iterator[Step | Note]:
