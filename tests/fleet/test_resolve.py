@@ -1,3 +1,6 @@
+import pytest
+
+from garboard.errors import BadUsage
 from garboard.fleet import (
     ProvisionRequest,
     customize,
@@ -6,7 +9,17 @@ from garboard.fleet import (
     resolve_deployment,
     resolve_pool,
 )
-from tests.support.fleet.pool import pool_of, rules, tree
+from tests.support.fleet.pool import (
+    IMAGE_SET,
+    POOL,
+    PULL_SECRET,
+    TEMPLATE,
+    customization,
+    documents_of,
+    pool_of,
+    rules,
+    tree,
+)
 
 EVERYWHERE = """
 installConfigPatches:
@@ -64,9 +77,53 @@ def test_install_config_patches_count_in_the_inventory_and_are_ignored_in_the_po
     assert "installConfigPatches of everywhere are ignored" in first.warnings[0]
 
 
+def test_objects_of_one_name_are_told_apart_by_their_namespace() -> None:
+    there = "".join(
+        each.replace("metadata: {name: ", "metadata: {namespace: there, name: ") + "---\n"
+        for each in (
+            POOL,
+            PULL_SECRET,
+            TEMPLATE,
+            *(customization(name, "") for name in ("everywhere", "site-a", "site-b")),
+        )
+    )
+    here = (
+        POOL,
+        IMAGE_SET,
+        PULL_SECRET,
+        TEMPLATE,
+        *(customization(name, "") for name in ("everywhere", "site-a", "site-b")),
+    )
+    documents = documents_of(*here, there)
+    with pytest.raises(BadUsage, match="2 objects of kind ClusterPool are called edge") as raised:
+        resolve_pool(documents, "edge")
+    assert raised.value.hint == "name one as default/edge or there/edge"
+    assert str(resolve_pool(documents, "there/edge")[0].pool) == "there/edge"
+    with pytest.raises(BadUsage, match="would be written to the folder site-a"):
+        resolve_all(documents)
+
+
+def test_same_documents_give_the_same_requests_in_the_order_of_the_inventory() -> None:
+    turned = POOL.replace("- name: site-a\n  - name: site-b", "- name: site-b\n  - name: site-a")
+    assert [each.entry for each in resolve_all(pool_of({}, turned))] == ["site-b", "site-a"]
+
+
+def test_applying_customizations_one_after_another_is_applying_them_together() -> None:
+    request = resolve_pool(pool_of({"everywhere": EVERYWHERE, "site-a": SITE_A}), "edge")[0]
+    together = customize(tree(), request.customizations, rules()).tree
+    each_alone = tree()
+    for one in request.customizations:
+        each_alone = customize(each_alone, [one], rules()).tree
+    assert {name: together.content(name) for name in together.names} == {
+        name: each_alone.content(name) for name in each_alone.names
+    }
+
+
 def test_secrets_are_in_no_repr() -> None:
     request = resolve_all(pool_of({"site-a": SITE_A}))[0]
     assert "pull-secret-of-the-pool" in request.pull_secret
     assert "pull-secret" not in repr(request)
     assert "hunter2" not in repr(request)
+    value = documents_of(customization("x", EVERYWHERE.replace("pool", "s3cret"))).customizations
+    assert "s3cret" not in repr([each.value for each in value.values()])
     assert "hunter2-in-the-template" in request.secrets

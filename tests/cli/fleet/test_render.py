@@ -44,6 +44,12 @@ def test_one_deployment_of_a_pool_can_be_rendered_and_others_need_not_be_whole(t
     assert {name.partition("/")[0] for name in folder.rendered()} == {"fleet-render.json", "site-a"}
 
 
+def test_missing_folders_before_that_of_the_rendering_are_made(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path, {})
+    assert folder.run("render", "-o", f"{tmp_path}/new/deeper/out/") == 0
+    assert (tmp_path / "new/deeper/out/site-a/install-config.yaml").exists()
+
+
 def test_nothing_is_written_if_one_entry_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = FleetFolder(tmp_path, {"site-b": FAILING})
     assert folder.render() == 3

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sys
+from pathlib import Path
 
 import click
 
@@ -13,7 +14,7 @@ from garboard.errors import BadUsage
 from garboard.fleet.install_config import FILE_NAME
 from garboard.fleet.render import FleetRendering, RenderedCluster, files_of
 from garboard.fleet.showing import Shown
-from garboard.host import write_tree
+from garboard.host import make_folder, write_tree
 from garboard.node.reporter import OutputFormat
 
 RECORD = "fleet-render.json"
@@ -48,6 +49,7 @@ def render(output_dir: str | None, check: bool, show_secrets: bool, output: Outp
     if output_dir is not None and not rendering.failed:
         files = _files(rendering, None if show_secrets else Shown(selection.scrub))
         files[RECORD] = (json.dumps(_summary(rendering), indent=2, ensure_ascii=False) + "\n").encode()
+        make_folder(Path(output_dir).parent)
         write_tree(output_dir, files, marker=RECORD)
     if output != "text":
         write_data(_summary(rendering), output, text="")

@@ -59,6 +59,9 @@ class PatchEntity(HiveStruct, frozen=True):
     value: str = ""
     value_json: str = msgspec.field(default="", name="valueJSON")
 
+    def __repr__(self) -> str:
+        return f"PatchEntity({self.op} {self.path})"  # a value may be a secret
+
 
 class ManifestSelector(HiveStruct, frozen=True):
     """Which manifests: by the names of their files, and of our own by what they hold."""
@@ -78,6 +81,9 @@ class ManifestPatchEntry(HiveStruct, frozen=True):
     type: Literal["json", "merge", "strategic"] = "json"
     patch: str | dict[str, AsWritten] | list[AsWritten] | UnsetType = UNSET
     on_no_match: Literal["fail", "warn"] = "fail"
+
+    def __repr__(self) -> str:
+        return f"ManifestPatchEntry({self.manifest_selector!r})"
 
 
 class CustomizationSpec(HiveStruct, frozen=True):
