@@ -5,8 +5,10 @@ import pytest
 
 from garboard.change.attribute import CLUSTER, KUBELET
 from garboard.change.document import digest_of
-from garboard.change.request import PartialChange
+from garboard.change.request import NewVersion, PartialChange
+from garboard.change.request_documents import given_documents
 from garboard.change.snapshot import ClusterSnapshot, SnapshotService, StoredConfig
+from garboard.model import SUPPORTED_VERSIONS, KubernetesVersion
 from garboard.values import Json
 from tests.support.change.requests import (
     attribute,
@@ -67,6 +69,17 @@ def test_s01_what_only_leaves_defaults_out_changes_nothing() -> None:
     kubelet: Json = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": KUBELET}
     plan = planned(f1(), new_version(request, kubelet))
     assert (plan.verdict, plan.attributes, plan.parts) == ("none", (), ())
+
+
+@pytest.mark.parametrize("version", SUPPORTED_VERSIONS, ids=str)
+def test_s01_what_is_stored_given_back_changes_nothing(version: KubernetesVersion) -> None:
+    snapshot = f1(
+        version=version, kubelet={"maxPods": 200}, cluster={"apiServer": {"certSANs": ["b.example", "a.example"]}}
+    )
+    texts = [snapshot.stored_text(name) or "" for name in ("kubeadm-config", "kubelet-config", "kube-proxy")]
+    documents = tuple(each for text in texts for each in given_documents(text, source="stored"))
+    for request in (NewVersion(documents=documents), PartialChange(documents=documents)):
+        assert planned(snapshot, request).verdict == "none"
 
 
 def test_s02_a_flag_restarts_one_component_on_one_control_plane_after_the_other() -> None:

@@ -68,7 +68,7 @@ _OPTIONS = (
     ),
     click.option(
         "--patch", "patches", multiple=True, metavar="PATCH",
-        help="What changes: a file, - for stdin, or the text itself if it begins with { or [.",
+        help="What changes: a file, - for stdin, or the text itself.",
     ),
     click.option(
         "--type", "patch_type", type=click.Choice(["strategic", "merge", "json"]), default="strategic",
@@ -97,7 +97,7 @@ def _read(file: str) -> tuple[GivenDocument, ...]:
 
 
 def _read_patch(text: str) -> tuple[GivenDocument, ...]:
-    if text.lstrip()[:1] in ("{", "["):
+    if text.lstrip()[:1] in ("{", "[") or "\n" in text or ": " in text:
         return given_documents(text, source="--patch")
     return _read(text)
 
