@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from garboard.config import ResolvedVersion, resolve_version
+from garboard.config import GivenFlags, ResolvedVersion, resolve_version
 from garboard.documents import Json
 from garboard.engine import Note, Plan, PutObject
 from garboard.errors import GarboardError, as_usage
 from garboard.model import DEFAULT_VERSION
-from garboard.model.lifecycle import UpgradeConfiguration
+from garboard.model.lifecycle import UpgradeConfiguration, UpgradePlan
 from garboard.node.configuration import open_config
 from garboard.node.observe import read_options
 from garboard.node.reporter import Reporter
@@ -61,8 +61,8 @@ def _changes(plan: Plan, observed: Observed[UpgradeContext], lines: int = CONTEX
 
 def upgrade_report(request: WorkflowRequest, reporter: Reporter) -> UpgradeReport:
     """Return to which versions the cluster can be upgraded, and what would happen with the newest of them."""
-    node = this_node(reporter)
-    version = request.argument or _configured(request).plan.kubernetes_version
+    node, asked = this_node(reporter), _configured(request).plan
+    version, request = request.argument or asked.kubernetes_version, as_planned(request, asked)
     with as_usage():
         wanted = resolve_version(version) if version else None
     # A single phase needs no version: what is observed without one tells which there are.
@@ -75,9 +75,27 @@ def upgrade_report(request: WorkflowRequest, reporter: Reporter) -> UpgradeRepor
     return _with_findings(report, request, node) if upgrades else report
 
 
+def as_planned(request: WorkflowRequest, asked: UpgradePlan) -> WorkflowRequest:
+    """Return the request of an upgrade with what the section `plan` of a configuration has; flags come first."""
+    flags = request.flags
+    switches = {
+        "allow-experimental-upgrades": bool(asked.allow_experimental_upgrades),
+        "allow-release-candidate-upgrades": bool(asked.allow_rc_upgrades),
+        "print-config": bool(asked.print_config),
+    }
+    values = {**flags.values, **{name: flags.switch(name) or value for name, value in switches.items()}}
+    values["print-config"] = values["print-config"] and request.output == "text"
+    values["ignore-preflight-errors"] = flags.list("ignore-preflight-errors") or asked.ignore_preflight_errors
+    given = flags.given
+    if "etcd-upgrade" not in given and not asked.etcd_upgrade:
+        values["etcd-upgrade"], given = False, given | {"etcd-upgrade"}
+    return replace(request, flags=GivenFlags(values, given))
+
+
 def _with_findings(report: UpgradeReport, request: WorkflowRequest, node: LocalNode) -> UpgradeReport:
     """Return the report with what `upgrade apply` to its last version would come upon."""
-    asked = replace(request, argument=report.upgrades[-1].target)
+    flags = GivenFlags({**request.flags.values, "print-config": False}, request.flags.given)  # it has been printed
+    asked = replace(request, argument=report.upgrades[-1].target, flags=flags)
     with _observed(APPLY_WORKFLOW, asked, node) as observed:
         found = tuple(plan_preflight(observed.context))
         errors = tuple(each.error for each in found if isinstance(each, Blocked))
