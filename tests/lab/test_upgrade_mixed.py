@@ -13,6 +13,8 @@ from tools.harness.upgrading import RELEASES, TARGET, Upgrading
 
 pytestmark = [pytest.mark.lab, pytest.mark.verify, pytest.mark.timeout(2400)]
 CONTROL_PLANES, WORKER = ("cp1", "cp2", "cp3"), "worker1"
+RENDERED = ("/etc/kubernetes/manifests/*.yaml", "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/*.env",
+            "/var/lib/kubelet/instance-config.yaml")  # fmt: skip
 GIVEN = Path(__file__).parents[1] / "vectors/upgrade/patches"
 
 
@@ -59,3 +61,12 @@ def test_half_of_the_nodes_go_up_by_kubeadm(nodes: Upgrading) -> None:
     nodes.lab.exec("cp3", kubeadm, "upgrade", "node", "--ignore-preflight-errors=all", *patches)
     nodes.follow(WORKER)
     assert_upgraded(nodes)
+    # Both had joined: also of the flags with which their members of etcd did, the same are left.
+    assert rendered(nodes, "cp2") == rendered(nodes, "cp3")
+
+
+def rendered(nodes: Upgrading, node: str) -> str:
+    """Return what is rendered of a node, without what is its own: its name and its address."""
+    text = nodes.lab.exec(node, "sh", "-c", f"tail -n +1 {' '.join(RENDERED)}").stdout
+    assert "--initial-cluster=" in text
+    return text.replace(nodes.address(node), "ADDRESS").replace(node, "NODE")
