@@ -122,7 +122,9 @@ def test_fewer_pods_than_a_node_runs_have_to_be_accepted(admin: list[str], capsy
 def test_mode_of_kube_proxy_touches_neither_control_plane_nor_kubelets(
     admin: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, plan = planned(admin, capsys, "--patch", '{"kind": "KubeProxyConfiguration", "mode": "nftables"}')  # S09
+    status, plan = planned(
+        admin, capsys, "--patch", '{"kind": "KubeProxyConfiguration", "mode": "iptables"}'
+    )  # S09: the lab has nftables
     assert (status, plan["verdict"]) == (10, "advice")
     assert {name for names in restarts(plan).values() for name in names} == {"kube-proxy"}
     assert "kube-proxy" in {each["name"] for each in plan["objects"]}
