@@ -79,6 +79,13 @@ def test_failure_stops_it_and_the_same_command_goes_on(
     assert "going on with" in capsys.readouterr().err
 
 
+def test_same_command_goes_on_with_the_flags_that_it_has_now(upgrade: Upgrade, tmp_path: Path) -> None:
+    (tmp_path / "cp2.next").write_text('["refuse"]')
+    assert upgrade("v1.37.1", "--yes") == 1
+    assert upgrade("v1.37.1", "--yes", "--drift", "keep") == 0
+    assert commands(tmp_path)[2:] == ["cp2: upgrade node --drift=keep", "worker1: upgrade node --drift=keep"]
+
+
 def test_another_version_is_refused_while_one_is_half_way(
     upgrade: Upgrade, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,12 +96,15 @@ class Coordinator:
             self._drive(journal, plan, token)
             return folder.name
 
-    def resume(self, name: str = "") -> str:
-        """Go on with the plan that was cut short or stopped, and return the name of its record."""
+    def resume(self, name: str = "", given: ClusterPlan | None = None) -> str:
+        """Go on with the plan that was cut short or stopped, and return the name of its record.
+
+        `given` is the plan of the same command given again: what is left is told to its nodes with the flags of that.
+        """
         with self._folders.lock("garboard resume"):
             folder = self._to_resume(name)
             journal = RecordJournal(folder, self._codec)
-            plan = journal.read().plan(folder, self._codec)
+            plan = _as_given(journal.read().plan(folder, self._codec), given)
             try:
                 token = self._prepare(folder.name, plan)
             except GarboardError:
@@ -224,6 +227,17 @@ class Coordinator:
         for folder in self._folders.all():
             if folder.name in closed or read_record(folder.lines()) is None:
                 folder.remove()
+
+
+def _as_given(plan: ClusterPlan, given: ClusterPlan | None) -> ClusterPlan:
+    """Return a plan with the words that its nodes are told now: what stopped it may need another flag."""
+    words = {each.node: each.words for each in given.parts if isinstance(each, NodePart)} if given else {}
+    return ClusterPlan(
+        tuple(
+            replace(each, words=words.get(each.node, each.words)) if isinstance(each, NodePart) else each
+            for each in plan.parts
+        )
+    )
 
 
 def _run_of(runs: Sequence[RemoteRun]) -> RemoteRun | None:

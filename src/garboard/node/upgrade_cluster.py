@@ -69,11 +69,11 @@ def _upgrade_cluster(via: Via, request: WorkflowRequest, node: LocalNode, others
 def _go_through(
     coordinator: Coordinator, command: str, plan: ClusterPlan, request: WorkflowRequest, node: LocalNode
 ) -> None:
-    """Begin with the plan, or go on with what the same command has begun."""
+    """Begin with the plan, or go on with what the same command has begun, with the flags that it has now."""
     left = next((each for each in coordinator.records() if each.is_open and each.command == command), None)
     if left:
         node.reporter.report(f"[coordinator] going on with {left.name}; left are {', '.join(left.left)}")
-        coordinator.resume(left.name)
+        coordinator.resume(left.name, plan)
     else:
         _confirm(plan, node, is_asked=not any(map(request.flags.switch, ("yes", "force"))))
         coordinator.begin(command, plan)
