@@ -20,6 +20,8 @@ from garboard.model.cluster import ClusterConfiguration
 from garboard.model.minors import MINORS
 from garboard.model.node import ApiEndpoint
 from garboard.model.version import KubernetesVersion
+from garboard.phases.gates import API_SERVER
+from garboard.phases.gates.control_plane import container_of
 from garboard.values import dataclass
 
 KUBE_PROXY = "kube-proxy"
@@ -158,9 +160,7 @@ def _version(text: Json) -> KubernetesVersion | None:
 
 def _image(pod: Mapping[str, Json]) -> tuple[str, str]:
     spec = _mapping(pod, "spec")
-    containers = spec.get("containers")
-    first = containers[0] if isinstance(containers, list) and containers else None
-    return str(spec.get("nodeName")), str(_mapping({"of": first}, "of").get("image"))
+    return str(spec.get("nodeName")), str(container_of(dict(pod), API_SERVER).get("image"))
 
 
 def _mapping(holder: Mapping[str, Json] | None, key: str) -> dict[str, Json]:

@@ -38,6 +38,7 @@ class UpgradeOptions:
     is_forced: bool = False
     drains: bool = False  # the kubelet restarts while the node is drained
     is_first: bool = False  # `apply`, which decides for the cluster; `node` follows
+    is_whole: bool = True  # and not one of its phases, which is carried out whatever the version is
     is_coordinated: bool = False  # somebody else goes through the nodes
     patches_directory: str = ""
     version_warnings: tuple[str, ...] = ()
@@ -72,10 +73,22 @@ class UpgradeContext(NodeContext):
 
     @property
     def is_upgraded(self) -> bool:
-        """Whether `apply` was asked for the version that the cluster has, and that this node runs."""
-        wanted = kubernetes_image(self.cluster, API_SERVER)
+        """Whether `apply` as a whole was asked for the version that the cluster has, and that this node runs."""
         is_same = self.upgraded.former.kubernetes_version == self.cluster.kubernetes_version
-        return self.options.is_first and is_same and self.upgraded.api_servers.get(self.node_name) == wanted
+        is_applied = self.options.is_first and self.options.is_whole and is_same
+        return is_applied and self.runs_target(self.upgraded.api_servers.get(self.node_name, ""))
+
+    def runs_target(self, image: str) -> bool:
+        """Say whether an image of an API server is one of the target; a patch may take it from elsewhere."""
+        wanted = kubernetes_image(self.cluster, API_SERVER)
+        tag = wanted.rpartition(":")[2]
+        return image == wanted or image.partition("@")[0].endswith(f":{tag}")
+
+    @property
+    def control_planes_left(self) -> tuple[str, ...]:
+        """The other control planes whose API servers are not those of the target yet."""
+        images = self.upgraded.api_servers
+        return tuple(sorted(name for name in images if name != self.node_name and not self.runs_target(images[name])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,10 +101,7 @@ def _known_version(text: str) -> str:
 
 def upgrades_addons(context: UpgradeContext) -> bool:
     """Say whether this node is the last control plane, which upgrades the addons."""
-    images = context.upgraded.api_servers
-    others = {name: image for name, image in images.items() if name != context.node_name}
-    wanted = f":{context.cluster.kubernetes_version}"
-    return context.is_control_plane and all(image.endswith(wanted) for image in others.values())
+    return context.is_control_plane and not context.control_planes_left
 
 
 def render_target(context: UpgradeContext, target: Target) -> UpgradeTarget | None:

@@ -8,9 +8,8 @@ from garboard.errors import BadUsage
 from garboard.manifests.bootstrap_token import CLUSTER_INFO, bootstrap_rbac
 from garboard.manifests.kubelet import INSTANCE_CONFIG_FILE, config_file, instance_config_file
 from garboard.manifests.objects import KUBE_PUBLIC, readable_by, user
-from garboard.model.cluster import coredns_image, kubernetes_image
+from garboard.model.cluster import coredns_image
 from garboard.model.version import numbers_of
-from garboard.phases.gates import API_SERVER
 from garboard.phases.node.addons import observe_dns, plan_coredns, plan_kube_proxy
 from garboard.phases.node.records import record_on_control_plane
 from garboard.phases.node.uploads import plan_kubeadm_config, plan_kubelet_config
@@ -83,9 +82,7 @@ def plan_patch_record(context: UpgradeContext) -> Iterator[Step]:
 
 def _waits_for_others(context: UpgradeContext) -> Note | None:
     """Say which control planes are still to be upgraded: addons follow the last of them."""
-    wanted = kubernetes_image(context.cluster, API_SERVER)
-    images = context.upgraded.api_servers
-    others = sorted(name for name, image in images.items() if name != context.node_name and image != wanted)
+    others = context.control_planes_left
     if not others:
         return None
     return Note(f"addons are upgraded with the last control plane; still to come: {', '.join(others)}")
