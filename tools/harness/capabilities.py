@@ -84,6 +84,7 @@ _OWNERS = {
     "node/test_transaction.py": "engine",
     "node/test_unit_rollback.py": "engine",
     "node/test_upgrade_cluster.py": "upgrade",
+    "node/test_upgrade_drift.py": "upgrade",
     "node/test_upgrade_preview.py": "upgrade",
     "node/via": "engine",
     "parity": "lifecycle",
