@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from garboard.change.codes import CODES
+from garboard.change.control_plane_steps import TOGETHER
 from garboard.change.document import plan_document
-from garboard.change.node_steps import TOGETHER
 from garboard.change.plan import ChangePlan
 from garboard.change.planning import plan_change
 from garboard.change.request import GivenDocument, NewPatchSet, NewVersion, PartialChange

@@ -2,43 +2,25 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from garboard.change.attribute import ALL_PODS
 from garboard.change.carrying import EditConflict, carried
 from garboard.change.differences import AttributeChange
 from garboard.change.plan import PlannedFile, PlannedStep
-from garboard.change.rendering import RenderedPod
 from garboard.change.snapshot import SnapshotNode
 from garboard.change.table import attribute_table
 from garboard.documents import Json, equal, marshal_yaml, read_yaml
 from garboard.manifests.kubelet import CONFIG_FILE
 from garboard.model.go import join_path
-from garboard.model.paths import KUBELET_DIR, manifest_path
+from garboard.model.paths import KUBELET_DIR
 from garboard.patches.unified import TextDiff
 from garboard.values import dataclass
 
-ETCD, API_SERVER, KUBELET, KUBE_PROXY = "etcd", "kube-apiserver", "kubelet", "kube-proxy"
-TOGETHER = "the API server and its etcd are replaced together"
-_READY = {
-    "kube-apiserver": "kube-apiserver answers /readyz",
-    "kube-controller-manager": "kube-controller-manager answers /healthz",
-    "kube-scheduler": "kube-scheduler answers /readyz",
-    "etcd": "the member of etcd is up and has caught up",
-}
+KUBELET = "kubelet"
 _STATE_FILES = {
     "cpuManager": "cpu_manager_state",
     "topologyManager": "cpu_manager_state",
     "memoryManager": "memory_manager_state",
     "reservedMemory": "memory_manager_state",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRenderings:
-    """What one configuration makes of a node."""
-
-    pods: Mapping[str, RenderedPod]
-    certificates: Mapping[str, tuple[str, ...]]
-    kubeconfigs: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,104 +47,6 @@ def cause_of(component: str, changes: Sequence[AttributeChange], default: str) -
     return f"{', '.join(labels)} changed" if labels else default
 
 
-def control_plane_work(
-    node: SnapshotNode,
-    before: NodeRenderings,
-    after: NodeRenderings,
-    changes: Sequence[AttributeChange],
-    *,
-    certificates_dir: str,
-    patch_cause: str,
-    quorum: str,
-    is_first: bool,
-) -> NodeWork:
-    """Return the steps for certificates, kubeconfigs and static pods of a control plane, with the waits behind them."""
-    steps = [
-        *_certificate_steps(node, before, after, changes, certificates_dir),
-        *_kubeconfig_steps(before, after, changes),
-    ]
-    conflicts: list[tuple[str, EditConflict]] = []
-    replaced: list[str] = []
-    if is_first and _differs(ETCD, before, after):
-        cause = cause_of(ETCD, changes, patch_cause)
-        steps.append(PlannedStep(phase="etcd-snapshot", title="take a snapshot of etcd", cause=cause))
-    for name in ALL_PODS:
-        if not _differs(name, before, after):
-            continue
-        old, new = before.pods[name], after.pods[name]
-        seen = (node.manifests or {}).get(name)
-        assumed = _assumed(old.document, node, name) if seen is None else None
-        file, found = _changed_file(manifest_path(name), old.document, new.document, seen, assumed)
-        conflicts += [(name, each) for each in found]
-        if file is None:
-            continue
-        title = f"replace {name}" + (f" ({quorum})" if name == ETCD and quorum else "")
-        cause = cause_of(name, changes, patch_cause)
-        steps.append(
-            PlannedStep(phase=f"static-pods/{name}", title=title, cause=cause, files=(file,), restarts=(name,))
-        )
-        replaced.append(name)
-    if ETCD in replaced and API_SERVER not in replaced:
-        steps.append(
-            PlannedStep(
-                phase=f"static-pods/{API_SERVER}", title=f"restart {API_SERVER} with it", cause=TOGETHER,
-                restarts=(API_SERVER,),
-            )
-        )  # fmt: skip
-        replaced.append(API_SERVER)
-    if replaced:
-        waits = ", ".join(_READY[name] for name in replaced)
-        steps.append(PlannedStep(phase="gates", title=f"wait until {waits}", cause="the next node only follows then"))
-    return NodeWork(steps=tuple(steps), conflicts=tuple(conflicts))
-
-
-def _differs(name: str, before: NodeRenderings, after: NodeRenderings) -> bool:
-    return name in before.pods and name in after.pods and before.pods[name].document != after.pods[name].document
-
-
-def _certificate_steps(
-    node: SnapshotNode,
-    before: NodeRenderings,
-    after: NodeRenderings,
-    changes: Sequence[AttributeChange],
-    certificates_dir: str,
-) -> Iterator[PlannedStep]:
-    for phase, names in after.certificates.items():
-        old = before.certificates.get(phase, ())
-        if names == old:
-            continue
-        name = phase.removeprefix("certs/")
-        file = name if name == "apiserver" else f"etcd/{name.removeprefix('etcd-')}"
-        lines = [f"-{each}\n" for each in old if each not in names] + [
-            f"+{each}\n" for each in names if each not in old
-        ]
-        path = join_path(certificates_dir, f"{file}.crt")
-        changed = PlannedFile(path=path, diff="".join(lines), is_assumed=node.certificates is None)
-        yield PlannedStep(
-            phase=phase,
-            title=f"issue {path} again and verify it by a handshake; nothing restarts",
-            cause=cause_of(phase, changes, "the names that it needs changed"),
-            files=(changed,),
-        )
-
-
-def _kubeconfig_steps(
-    before: NodeRenderings, after: NodeRenderings, changes: Sequence[AttributeChange]
-) -> Iterator[PlannedStep]:
-    if before.kubeconfigs == after.kubeconfigs:
-        return
-    diff = "".join(
-        f"-{old}\n+{new}\n" for old, new in zip(before.kubeconfigs, after.kubeconfigs, strict=True) if old != new
-    )
-    paths = [f"/etc/kubernetes/{name}.conf" for name in ("admin", "super-admin", "controller-manager", "scheduler")]
-    yield PlannedStep(
-        phase="kubeconfig/all",
-        title="make the kubeconfigs again",
-        cause=cause_of("kubeconfigs", changes, "what they name changed"),
-        files=tuple(PlannedFile(path=path, diff=diff, is_assumed=True) for path in paths),
-    )
-
-
 def kubelet_work(
     node: SnapshotNode,
     before: Mapping[str, Json],
@@ -175,7 +59,7 @@ def kubelet_work(
     """Return the steps for the kubelet of a node, around which it is drained where pods would not survive."""
     if before == after:
         return NodeWork()
-    file, conflicts = _changed_file(CONFIG_FILE, before, after, node.kubelet_config or None)
+    file, conflicts = changed_file(CONFIG_FILE, before, after, node.kubelet_config or None)
     found = tuple((KUBELET, each) for each in conflicts)
     if file is None:
         return NodeWork(conflicts=found)
@@ -206,7 +90,7 @@ def _state_files(changes: Sequence[AttributeChange]) -> Iterator[PlannedFile]:
         yield PlannedFile(path=join_path(KUBELET_DIR, name), diff="removed\n", is_assumed=True)
 
 
-def _changed_file(
+def changed_file(
     path: str, before: Mapping[str, Json], after: Mapping[str, Json], seen: str | None, assumed: Json = None
 ) -> tuple[PlannedFile | None, tuple[EditConflict, ...]]:
     """Return a file with the change carried over to what is there; off the node, to what would be there."""
@@ -220,13 +104,13 @@ def _changed_file(
         path=path,
         diff=diff_of(path, old, new),
         is_assumed=seen is None,
-        former=None if seen is None else seen.encode(),
+        former=old.encode(),
         content=new.encode(),
     )
     return file, conflicts
 
 
-def _assumed(rendered: Mapping[str, Json], node: SnapshotNode, component: str) -> Json:
+def assumed_manifest(rendered: Mapping[str, Json], node: SnapshotNode, component: str) -> Json:
     """Return a manifest that nobody has seen as it probably is: rendered, with the command line that the API shows."""
     pod = node.mirror_pods.get(component)
     spec = rendered.get("spec")

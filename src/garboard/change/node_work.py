@@ -4,16 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from garboard.change.configuration import StoredConfiguration
+from garboard.change.control_plane_steps import ControlPlaneChange, NodeRenderings
 from garboard.change.differences import AttributeChange
 from garboard.change.findings import ChangeContext, ChangeFinding
 from garboard.change.members import quorum_text
-from garboard.change.node_steps import (
-    KUBELET,
-    NodeRenderings,
-    NodeWork,
-    control_plane_work,
-    kubelet_work,
-)
+from garboard.change.node_steps import KUBELET, NodeWork, kubelet_work
 from garboard.change.objects import workload_parts
 from garboard.change.patch_sets import CAUSE as PATCH_CAUSE
 from garboard.change.patch_sets import PatchSets
@@ -128,16 +123,16 @@ class _NodePlanner:
             for renderer, patches in zip(self.renderers, self.patch_sets.of_node(node), strict=True)
         )
         self.control_planes[node.name] = before, after
-        return control_plane_work(
-            node,
-            before,
-            after,
-            self.changes,
+        return ControlPlaneChange(
+            node=node,
+            before=before,
+            after=after,
+            changes=self.changes,
             certificates_dir=self.context.current.cluster.certificates_dir,
             patch_cause=PATCH_CAUSE,
             quorum=quorum_text(self.context),
             is_first=node is self.context.snapshot.control_planes[0],
-        )
+        ).work()
 
     def _kubelet(self, node: SnapshotNode) -> NodeWork:
         """Return the work on a kubelet, which is that of another node where everything it depends on is the same."""

@@ -5,6 +5,7 @@ from dataclasses import field, replace
 from garboard.change.codes import Weight
 from garboard.documents import Json
 from garboard.engine import Observation
+from garboard.phases.static_pods import ReplacedPod
 from garboard.values import dataclass
 
 API_VERSION, KIND = "change.garboard.dev/v1alpha1", "ChangePlan"
@@ -44,13 +45,17 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStep:
-    """One step on a node, with its reason, the files that it changes and the components that it restarts."""
+    """One step on a node, with its reason, the files that it changes and the components that it restarts.
+
+    `replaced` is the static pod that it replaces, as it is and as it shall be, which may be the same.
+    """
 
     phase: str
     title: str
     cause: str
     files: tuple[PlannedFile, ...] = ()
     restarts: tuple[str, ...] = ()
+    replaced: ReplacedPod | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,135 @@
+"""The steps on a control plane: certificates, kubeconfigs and static pods, and the waits behind them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from garboard.change.attribute import ALL_PODS
+from garboard.change.carrying import EditConflict
+from garboard.change.differences import AttributeChange
+from garboard.change.node_steps import NodeWork, assumed_manifest, cause_of, changed_file
+from garboard.change.plan import PlannedFile, PlannedStep
+from garboard.change.rendering import RenderedPod
+from garboard.change.snapshot import SnapshotNode
+from garboard.documents import marshal_yaml
+from garboard.model.go import join_path
+from garboard.model.paths import manifest_path
+from garboard.phases.static_pods import ReplacedPod
+from garboard.values import dataclass
+
+ETCD, API_SERVER = "etcd", "kube-apiserver"
+TOGETHER = "the API server and its etcd are replaced together"
+_NEXT = "the next node only follows then"
+_KUBECONFIGS = ("admin", "super-admin", "controller-manager", "scheduler")
+_READY = {
+    API_SERVER: "kube-apiserver answers /readyz",
+    "kube-controller-manager": "kube-controller-manager answers /healthz",
+    "kube-scheduler": "kube-scheduler answers /readyz",
+    ETCD: "the member of etcd is up and has caught up",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRenderings:
+    """What one configuration makes of a control plane."""
+
+    pods: Mapping[str, RenderedPod]
+    certificates: Mapping[str, tuple[str, ...]]
+    kubeconfigs: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlaneChange:
+    """A control plane as it is rendered before and after, and why; `quorum` says what is left of etcd meanwhile."""
+
+    node: SnapshotNode
+    before: NodeRenderings
+    after: NodeRenderings
+    changes: Sequence[AttributeChange]
+    certificates_dir: str
+    patch_cause: str
+    quorum: str = ""
+    is_first: bool = False
+
+    def work(self) -> NodeWork:
+        """Return the steps in their order, and where they are in conflict with what the node has."""
+        pods, conflicts = self._pod_steps()
+        replaced = [name for step in pods for name in step.restarts]
+        steps = [*self._certificate_steps(), *self._kubeconfig_steps()]
+        if ETCD in replaced and self.is_first:
+            cause = cause_of(ETCD, self.changes, self.patch_cause)
+            steps.append(PlannedStep(phase="etcd-snapshot", title="take a snapshot of etcd", cause=cause))
+        steps += pods
+        if ETCD in replaced and API_SERVER not in replaced:
+            steps.append(self._restarted_with_etcd())
+            replaced.append(API_SERVER)
+        if replaced:
+            waits = ", ".join(_READY[name] for name in replaced)
+            steps.append(PlannedStep(phase="gates", title=f"wait until {waits}", cause=_NEXT))
+        return NodeWork(steps=tuple(steps), conflicts=tuple(conflicts))
+
+    def _pod_steps(self) -> tuple[list[PlannedStep], list[tuple[str, EditConflict]]]:
+        steps: list[PlannedStep] = []
+        conflicts: list[tuple[str, EditConflict]] = []
+        for name in ALL_PODS:
+            old, new = self.before.pods.get(name), self.after.pods.get(name)
+            if old is None or new is None or old.document == new.document:
+                continue
+            seen = (self.node.manifests or {}).get(name)
+            assumed = assumed_manifest(old.document, self.node, name) if seen is None else None
+            file, found = changed_file(manifest_path(name), old.document, new.document, seen, assumed)
+            conflicts += [(name, each) for each in found]
+            if file is not None:
+                steps.append(self._replacement(name, file))
+        return steps, conflicts
+
+    def _replacement(self, name: str, file: PlannedFile) -> PlannedStep:
+        return PlannedStep(
+            phase=f"static-pods/{name}",
+            title=f"replace {name}" + (f" ({self.quorum})" if name == ETCD and self.quorum else ""),
+            cause=cause_of(name, self.changes, self.patch_cause),
+            files=(file,),
+            restarts=(name,),
+            replaced=ReplacedPod(component=name, former=file.former or b"", manifest=file.content or b""),
+        )
+
+    def _restarted_with_etcd(self) -> PlannedStep:
+        """Return the step for an API server that stays as it is, and is replaced with its etcd."""
+        seen = (self.node.manifests or {}).get(API_SERVER)
+        there = assumed_manifest(self.after.pods[API_SERVER].document, self.node, API_SERVER)
+        text = seen if seen is not None else marshal_yaml(there, source=manifest_path(API_SERVER))
+        return PlannedStep(
+            phase=f"static-pods/{API_SERVER}",
+            title=f"restart {API_SERVER} with it",
+            cause=TOGETHER,
+            restarts=(API_SERVER,),
+            replaced=ReplacedPod(component=API_SERVER, former=text.encode(), manifest=text.encode()),
+        )
+
+    def _certificate_steps(self) -> Iterator[PlannedStep]:
+        for phase, names in self.after.certificates.items():
+            old = self.before.certificates.get(phase, ())
+            if names == old:
+                continue
+            name = phase.removeprefix("certs/")
+            file = name if name == "apiserver" else f"etcd/{name.removeprefix('etcd-')}"
+            gone = [f"-{each}\n" for each in old if each not in names]
+            added = [f"+{each}\n" for each in names if each not in old]
+            path = join_path(self.certificates_dir, f"{file}.crt")
+            changed = PlannedFile(path=path, diff="".join(gone + added), is_assumed=self.node.certificates is None)
+            yield PlannedStep(
+                phase=phase,
+                title=f"issue {path} again and verify it by a handshake; nothing restarts",
+                cause=cause_of(phase, self.changes, "the names that it needs changed"),
+                files=(changed,),
+            )
+
+    def _kubeconfig_steps(self) -> Iterator[PlannedStep]:
+        pairs = zip(self.before.kubeconfigs, self.after.kubeconfigs, strict=True)
+        diff = "".join(f"-{old}\n+{new}\n" for old, new in pairs if old != new)
+        if diff:
+            paths = [f"/etc/kubernetes/{name}.conf" for name in _KUBECONFIGS]
+            yield PlannedStep(
+                phase="kubeconfig/all",
+                title="make the kubeconfigs again",
+                cause=cause_of("kubeconfigs", self.changes, "what they name changed"),
+                files=tuple(PlannedFile(path=path, diff=diff, is_assumed=True) for path in paths),
+            )
