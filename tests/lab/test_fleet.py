@@ -106,6 +106,17 @@ def test_two_hosts_become_a_cluster_and_hosts_again(bare: Bare, tmp_path: Path) 
 
 
 @pytest.mark.verify
+def test_provision_that_was_killed_is_taken_back(bare: Bare, tmp_path: Path) -> None:
+    """Init goes on there without its provisioner, and is waited for."""
+    lab, files, work = bare(workers=1), tmp_path / "fleet.yaml", tmp_path / "work"
+    files.write_text(documents(lab, 1, 1, [], []))
+    kill_during_init(lab, files, work)
+    told = deprovision(work).stderr
+    assert "[cp1] it was reset" in told
+    assert {left(lab, each) for each in ("cp1", "worker1")} == {"inactive\n"}
+
+
+@pytest.mark.verify
 def test_three_control_planes_and_two_workers_become_a_cluster(bare: Bare, tmp_path: Path) -> None:
     lab, files, work = bare(control_planes=3, workers=2), tmp_path / "fleet.yaml", tmp_path / "work"
     files.write_text(documents(lab, 3, 2, [], []))

@@ -114,9 +114,11 @@ def test_host_that_is_not_free_is_refused_and_no_host_is_changed(
         claim = {"infraID": "other-12345", "host": "worker1", "authority": "x"}
         (root / CLAIM).write_text(json.dumps(claim) if what == "another infraID" else "{")
     before = {each: hosts.files(each) for each in HOSTS}
+    said = {"a file in /etc/kubernetes": "no infraID beside it", "another infraID": "other-12345"}
     with pytest.raises(GarboardError) as refused:
         made.provision()
-    assert "worker1" in refused.value.message
+    assert "worker1: " in refused.value.message
+    assert said.get(what, "claim.json cannot be read") in refused.value.message
     assert {each: hosts.files(each) for each in HOSTS} == before
     if what == "a claim that cannot be read":
         with pytest.raises(GarboardError, match=r"worker1: .*claim\.json cannot be read"):
@@ -252,13 +254,13 @@ def test_host_that_cannot_be_reached_is_kept_for_the_next_deprovision(
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before the host did it", "after the host did it"])
-@pytest.mark.parametrize("number", range(len(HOSTS)))
+@pytest.mark.parametrize("number", range(2 * len(HOSTS)))
 def test_killed_while_hosts_are_released_the_next_deprovision_releases_the_rest(
     made: Provisioning, hosts: SimulatedHosts, number: int, after: bool
 ) -> None:
     made.provision()
     hosts.asked.clear()
-    hosts.deadly, hosts.is_killed_after = number, after
+    hosts.deadly, hosts.is_killed_after = number, after  # each is looked at, and released
     assert made.is_killed(made.deprovision)
     hosts.deadly = -1
     made.deprovision()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 
 from garboard.documents import Json
 from garboard.errors import BadDocument
@@ -102,6 +103,7 @@ class RemoteHost:
 
     def release(self) -> str:
         """Have the host reset if it still shows our infraID; return what it says."""
+        self._await_idle()
         answer: Json = None
 
         def problem() -> str | None:
@@ -125,6 +127,18 @@ class RemoteHost:
         if refused := _member(answer, "refused"):
             raise HostRefused(f"{self.name}: {refused}")
         return str(_member(answer, "outcome"))
+
+    def _await_idle(self) -> None:
+        """Wait until nothing is at work on the host, such as a run that goes on without its provisioner."""
+
+        def problem() -> str | None:
+            at_work = self.view().locked_by
+            if at_work:
+                self._report(f"{at_work} is at work there; waiting")
+            return at_work or None
+
+        with suppress(NodeUnknown):  # whoever asks next will say so
+            wait_until(problem, timeout_s=self._times.find_out_s, pauses=_PAUSES, clock=self._clock)
 
     def _change(self, verb: str, document: Json) -> None:
         answer = self._carrier.ask(self.name, (*_HOST, verb), _json, stdin=json.dumps(document).encode())
@@ -182,7 +196,10 @@ def _printable(document: Json) -> Json:
 
 
 def _view(answer: str) -> HostView:
-    return read_view(_member(_json(answer), "view"))
+    document = _json(answer)
+    if refused := _member(document, "refused"):
+        raise HostRefused(str(refused))
+    return read_view(_member(document, "view"))
 
 
 def _member(document: Json, name: str) -> Json:
