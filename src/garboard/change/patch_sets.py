@@ -9,11 +9,12 @@ from garboard.documents import write_yaml
 from garboard.manifests.kubelet import PATCH_TARGET as KUBELET_TARGET
 from garboard.patches import MARKER
 from garboard.patches.unified import TextDiff
-from garboard.phases.node.records import RECORD, PatchSetContent
+from garboard.phases.node.records import ANNOTATION, RECORD, PatchSetContent
 from garboard.values import Json, dataclass
 
 LABEL, CAUSE = "patches", "the patches of the node changed"
 _SHOWN = 12
+_RECORDED = "an upgrade or another change must not drop the patches"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +65,28 @@ def patch_attribute(patch_sets: PatchSets, snapshot: ClusterSnapshot) -> tuple[P
 
 
 def record_part(patch_sets: PatchSets, snapshot: ClusterSnapshot) -> Iterator[PlannedObject]:
-    """Yield the record of the patch sets, if any node gets another one."""
-    before, after = ({node.name: patch_sets.of_node(node)[index] for node in snapshot.nodes} for index in (0, 1))
-    if before == after:
-        return
-    old, new = (write_yaml({f"node.{name}": each for name, each in sets.items() if each}) for sets in (before, after))
-    data = {f"node.{name}": digest for name, digest in after.items()}
+    """Yield what records the patch sets: one ConfigMap for control planes, and the Node of each worker."""
+    moved = [node for node in snapshot.nodes if len(set(patch_sets.of_node(node))) > 1]
+    control_planes = [node for node in moved if node.is_control_plane]
     wanted = patch_sets.wanted
-    if wanted is not None and wanted.files:
-        data[f"set.{wanted.digest}"] = wanted.packed()
-    diff = "".join(TextDiff.of(old, new, (RECORD, RECORD)).lines)
-    cause = "an upgrade or another change must not drop the patches"
-    yield PlannedObject(kind="ConfigMap", name=RECORD, cause=cause, diff=diff, data=tuple(sorted(data.items())))
+    if wanted is not None and moved:
+        data = {f"node.{node.name}": patch_sets.of_node(node)[1] for node in control_planes}
+        if wanted.files:
+            data[f"set.{wanted.digest}"] = wanted.packed()
+        names = [f"node.{node.name}" for node in control_planes]
+        old, new = (
+            write_yaml(
+                {name: patch_sets.of_node(node)[index] for name, node in zip(names, control_planes, strict=True)}
+            )
+            for index in (0, 1)
+        )
+        diff = "".join(TextDiff.of(old, new, (RECORD, RECORD)).lines)
+        yield PlannedObject(kind="ConfigMap", name=RECORD, cause=_RECORDED, diff=diff, data=tuple(sorted(data.items())))
+    for node in moved:
+        if not node.is_control_plane:
+            old, new = (f"{ANNOTATION}: {digest}\n" if digest else "" for digest in patch_sets.of_node(node))
+            diff = "".join(TextDiff.of(old, new, (node.name, node.name)).lines)
+            yield PlannedObject(
+                kind="Node", namespace="", name=node.name, cause=_RECORDED, diff=diff,
+                data=((ANNOTATION, patch_sets.of_node(node)[1]),),
+            )  # fmt: skip

@@ -9,20 +9,23 @@ from garboard.change.plan import ChangePlan, PlannedFile
 from garboard.change.snapshot import ClusterSnapshot, SnapshotNode, StoredConfig
 from garboard.manifests.kubelet import CONFIG_FILE
 from garboard.model.paths import manifest_path
-from garboard.phases.node.records import RECORD, unpack
+from garboard.phases.node.records import ANNOTATION, RECORD, unpack
 
 
 def applied(snapshot: ClusterSnapshot, plan: ChangePlan) -> ClusterSnapshot:
     """Return what would be seen afterwards; files that were assumed show in what the API shows."""
     files = {each.node: [file for step in each.steps for file in step.files] for each in plan.nodes}
-    maps, sets, own = dict(snapshot.config_maps), dict(snapshot.patch_sets), {}
+    maps, sets = dict(snapshot.config_maps), dict(snapshot.patch_sets)
+    own: dict[str, str] = {}
     for each in plan.objects:
         data = dict(each.data)
         if each.name == RECORD:
-            own = {key.removeprefix("node."): digest for key, digest in data.items() if key.startswith("node.")}
+            own |= {key.removeprefix("node."): digest for key, digest in data.items() if key.startswith("node.")}
             for key in (key for key in data if key.startswith("set.")):
                 found = unpack(data[key])
                 sets[found.digest] = {path: text.decode() for path, text in found.files.items()}
+        elif each.kind == "Node":
+            own[each.name] = data[ANNOTATION]
         elif each.name in maps:
             before = maps[each.name]
             maps[each.name] = StoredConfig(
