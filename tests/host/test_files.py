@@ -12,7 +12,7 @@ import pytest
 
 from garboard.errors import BadDocument, GarboardError, StalePlan
 from garboard.host import HostFolder, beneath, read_file, write_file
-from garboard.host.files import file_owner, read_if_there, read_part, read_tail
+from garboard.host.files import file_owner, file_size, free_space, read_if_there, read_part, read_tail
 from garboard.host.root import inside
 
 
@@ -243,3 +243,15 @@ def test_file_that_cannot_be_looked_at_does_not_count_as_absent(tmp_path: Path) 
     assert file_owner(tmp_path / "none/below") is None
     with pytest.raises(GarboardError, match="cannot read"):
         file_owner(tmp_path / "loop/db")
+
+
+def test_size_of_a_file_is_known_and_none_is_none(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"12345")
+    assert file_size(tmp_path / "data") == 5
+    assert file_size(tmp_path / "none/below") == 0
+
+
+def test_room_is_that_of_the_nearest_folder_that_is_there(tmp_path: Path) -> None:
+    found, below = free_space(tmp_path), free_space(tmp_path / "not/yet/made")
+    assert found > 0
+    assert abs(found - below) < max(found, 1 << 30)

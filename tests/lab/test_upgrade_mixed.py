@@ -9,7 +9,7 @@ import pytest
 from garboard.cli.main import run
 from tools.harness.api_load import ApiLoad
 from tools.harness.lab import GARBOARD, RUN, LabUnderTest
-from tools.harness.upgrading import RELEASES, TARGET, Upgrading
+from tools.harness.upgrading import PATCHES, RELEASES, TARGET, Upgrading
 
 pytestmark = [pytest.mark.lab, pytest.mark.verify, pytest.mark.timeout(2400)]
 CONTROL_PLANES, WORKER = ("cp1", "cp2", "cp3"), "worker1"
@@ -70,3 +70,15 @@ def rendered(nodes: Upgrading, node: str) -> str:
     text = nodes.lab.exec(node, "sh", "-c", f"tail -n +1 {' '.join(RENDERED)}").stdout
     assert "--initial-cluster=" in text
     return text.replace(nodes.address(node), "ADDRESS").replace(node, "NODE")
+
+
+@pytest.mark.parametrize("nodes", ["kubeadm"], indirect=True)
+def test_upgrade_is_refused_while_a_member_is_away_and_names_it(nodes: Upgrading) -> None:
+    before, address = nodes.files("cp1"), nodes.address("cp3")
+    nodes.lab.lab("stop", "cp3")
+    done = nodes.run("cp1", "upgrade", "apply", TARGET, "--yes", "--patches", PATCHES, check=False)
+    assert done.returncode != 0
+    # The Node is not Ready after a while; until then it is etcd that says so.
+    assert "cp3" in done.stderr or address in done.stderr
+    assert nodes.files("cp1") == before
+    assert nodes.is_ready("cp1")
