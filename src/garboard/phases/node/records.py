@@ -10,12 +10,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from posixpath import basename
 from typing import Protocol
 
 from garboard.documents import Json
 from garboard.engine import AwaitGate, PatchObject, PutObject, SharedKey, Step
-from garboard.errors import BadDocument
+from garboard.errors import BadDocument, GarboardError
 from garboard.manifests.kubelet import PATCH_TARGET as KUBELET_TARGET
 from garboard.manifests.objects import KUBE_SYSTEM, NODES_GROUP, config_map, group, readable_by
 from garboard.model.node import Taint
@@ -42,6 +43,11 @@ class PatchSetContent:
     @property
     def digest(self) -> str:
         return hashlib.sha256(self._plain()).hexdigest()
+
+    @property
+    def is_for_workers(self) -> bool:
+        """Whether anything of it is for a kubelet, which is all of a worker that can be patched."""
+        return any(basename(path).startswith(KUBELET_TARGET) for path in self.files)
 
     def packed(self) -> str:
         """Return the files as text for a ConfigMap; too many of them are refused."""
@@ -79,7 +85,7 @@ def recorded_set(objects: RecordView, node_name: str, *, is_worker: bool) -> Pat
     A set that is recorded and not there is refused: to go on without it would drop the node's patches. A worker may
     read the record only where there is one, which it knows from its Node.
     """
-    noted = _noted(objects, node_name) if is_worker else ""
+    noted = noted_set(objects, node_name) if is_worker else ""
     if is_worker and not noted:
         return None
     record = objects.find("ConfigMap", KUBE_SYSTEM, RECORD)
@@ -99,13 +105,25 @@ def recorded_set(objects: RecordView, node_name: str, *, is_worker: bool) -> Pat
     return found
 
 
-def _noted(objects: RecordView, node_name: str) -> str:
+def noted_set(objects: RecordView, node_name: str) -> str:
     """Return the digest that a worker has noted on its Node."""
     node = objects.find("Node", "", node_name)
     metadata = node.get("metadata") if node else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
     return str(text or "").removeprefix(_annotated(""))
+
+
+def holds_set(objects: RecordView, digest: str) -> bool:
+    """Say whether the cluster has a patch set; a worker that may not read the record cannot tell, and takes it for no.
+
+    Who may read the record is stored with it.
+    """
+    with suppress(GarboardError):
+        record = objects.find("ConfigMap", KUBE_SYSTEM, RECORD)
+        data = record.get("data") if record else None
+        return isinstance(data, dict) and f"{_SET}{digest}" in data
+    return False
 
 
 def content_of(patches: NodePatches) -> PatchSetContent | None:
@@ -165,7 +183,7 @@ def record_on_worker(context: NodeContext) -> Iterator[Step]:
     Of all that can be patched a worker has its kubelet: a set without a patch for the kubelet is not recorded.
     """
     content = content_of(context.patches)
-    if content is None or not any(basename(path).startswith(KUBELET_TARGET) for path in content.files):
+    if content is None or not content.is_for_workers:
         return
     yield from wait_for_node(context, "the patch set is noted on it")
     annotations: Json = {ANNOTATION: _annotated(content.digest)}

@@ -21,7 +21,6 @@ from garboard.model.minors import MINORS
 from garboard.model.node import ApiEndpoint
 from garboard.model.version import KubernetesVersion
 from garboard.phases.gates import API_SERVER
-from garboard.phases.gates.control_plane import container_of
 from garboard.values import dataclass
 
 KUBE_PROXY = "kube-proxy"
@@ -160,7 +159,11 @@ def _version(text: Json) -> KubernetesVersion | None:
 
 def _image(pod: Mapping[str, Json]) -> tuple[str, str]:
     spec = _mapping(pod, "spec")
-    return str(spec.get("nodeName")), str(container_of(dict(pod), API_SERVER).get("image"))
+    containers = spec.get("containers")
+    known = [each for each in containers if isinstance(each, dict)] if isinstance(containers, list) else []
+    # A patch may have put another container before it.
+    own = next((each for each in known if each.get("name") == API_SERVER), known[0] if known else {})
+    return str(spec.get("nodeName")), str(own.get("image"))
 
 
 def _mapping(holder: Mapping[str, Json] | None, key: str) -> dict[str, Json]:

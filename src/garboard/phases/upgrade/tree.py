@@ -11,7 +11,7 @@ from garboard.manifests.objects import KUBE_PUBLIC, readable_by, user
 from garboard.model.cluster import coredns_image
 from garboard.model.version import numbers_of
 from garboard.phases.node.addons import observe_dns, plan_coredns, plan_kube_proxy
-from garboard.phases.node.records import record_on_control_plane
+from garboard.phases.node.records import content_of, holds_set, noted_set, record_on_control_plane, record_on_worker
 from garboard.phases.node.uploads import plan_kubeadm_config, plan_kubelet_config
 from garboard.phases.preflight import plan_checks
 from garboard.phases.upgrade.context import UpgradeContext
@@ -76,8 +76,21 @@ def plan_bootstrap_rbac(_context: UpgradeContext) -> Iterator[Step]:
         yield Step(PutObject.of(each.content), "nodes join with bootstrap tokens")
 
 
-def plan_patch_record(context: UpgradeContext) -> Iterator[Step]:
-    yield from record_on_control_plane(context)
+def plan_patch_record(context: UpgradeContext) -> Iterator[Step | Note]:
+    if context.is_control_plane:
+        yield from record_on_control_plane(context)
+        return
+    content = content_of(context.patches)
+    if content is None or not content.is_for_workers or context.objects is None:
+        return
+    if noted_set(context.objects, context.node_name) == content.digest:
+        return
+    # A worker may note a set on its Node and not store one. To note what nobody has would stop its next upgrade.
+    if holds_set(context.objects, content.digest):
+        yield from record_on_worker(context)
+    else:
+        text = "no control plane has recorded these patches, and a worker may not: the next upgrade needs them again"
+        yield Note(f"{text}, with --patches", is_warning=True)
 
 
 def _waits_for_others(context: UpgradeContext) -> Note | None:
@@ -207,7 +220,7 @@ POST_UPGRADE: Phase[UpgradeContext] = Phase(
     name="post-upgrade",
     summary="Keep the patches of this node in the cluster",
     plan=plan_patch_record,
-    run_if=is_due_control_plane,
+    run_if=is_due,
     flags=(*_BASIC, "kubeconfig"),
 )
 # Hidden, as kubeadm has no such phases.
