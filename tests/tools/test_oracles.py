@@ -99,7 +99,7 @@ def test_without_go_the_tests_that_need_none_can_run(
 def test_table_has_every_go_program_of_the_tests() -> None:
     named = json.dumps([program.name for program in all_programs()])
     folders = {path.parent.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("main.go")}
-    assert folders == {"documents", "net", "patches", "rpc", "tunnel"}
+    assert folders == {"documents", "fleet", "net", "patches", "rpc", "tunnel"}
     assert len({program.path for program in all_programs()}) == len(all_programs()) >= 13
     for name in ("documents", "httpproxy", "patches", "grpc-go", "stock-client", "stock-metrics", "suite", "judge"):
         assert name in named

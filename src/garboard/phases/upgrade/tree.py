@@ -212,7 +212,7 @@ ADDON: Phase[UpgradeContext] = Phase(
             summary="Upgrade kube-proxy",
             plan=plan_proxy,
             run_if=is_due_control_plane,
-            flags=(*_BASIC, "kubeconfig"),
+            flags=(*_BASIC, "kubeconfig", "patches"),
         ),
     ),
 )
