@@ -167,7 +167,7 @@ def test_questions_in_a_flood_are_answered_a_few_times_only(certificates: Certif
             before = asked(servers[0])
             for _ in range(1000):
                 stream.ask_for_servers()
-            await until(lambda: asked(servers[0]) == before + 1000)
+            await until(lambda: asked(servers[0]) >= before + 1000)  # the agent asks by itself as well
             assert servers[0].proxy.packets.of("to_agent", "SERVERS_RSP").value < 100
 
     asyncio.run(scenario())
