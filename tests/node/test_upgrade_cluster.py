@@ -86,6 +86,18 @@ def test_same_command_goes_on_with_the_flags_that_it_has_now(upgrade: Upgrade, t
     assert commands(tmp_path)[2:] == ["cp2: upgrade node --drift=keep", "worker1: upgrade node --drift=keep"]
 
 
+def test_node_that_has_left_the_cluster_holds_up_no_other(
+    upgrade: Upgrade, api: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cp2.next").write_text('["refuse"]')
+    assert upgrade("v1.37.1", "--yes") == 1
+    (tmp_path / "cp2.silent").touch()
+    del api.objects["/api/v1/nodes/cp2"]
+    assert upgrade("v1.37.1", "--yes") == 0
+    assert commands(tmp_path)[2:] == ["worker1: upgrade node"]
+    assert "cp2 has left the cluster" in capsys.readouterr().err
+
+
 def test_another_version_is_refused_while_one_is_half_way(
     upgrade: Upgrade, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

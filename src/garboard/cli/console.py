@@ -23,7 +23,7 @@ class ConsoleReporter:
     def ask(self, question: str, /) -> str:
         sys.stderr.write(question)
         sys.stderr.flush()
-        return sys.stdin.readline()
+        return sys.stdin.readline() if sys.stdin else ""  # it may be closed
 
 
 def write_to_stderr(text: str) -> None:

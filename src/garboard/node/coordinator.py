@@ -99,23 +99,34 @@ class Coordinator:
     def resume(self, name: str = "", given: ClusterPlan | None = None) -> str:
         """Go on with the plan that was cut short or stopped, and return the name of its record.
 
-        `given` is the plan of the same command given again: what is left is told to its nodes with the flags of that.
+        `given` is the plan of the same command given again: what is left is told to its nodes with the flags of that,
+        and a node that is not in it has left the cluster.
         """
         with self._folders.lock("garboard resume"):
             folder = self._to_resume(name)
             journal = RecordJournal(folder, self._codec)
             plan = _as_given(journal.read().plan(folder, self._codec), given)
+            gone = frozenset(plan.nodes) - frozenset(given.nodes if given else plan.nodes)
             try:
-                token = self._prepare(folder.name, plan)
+                token = self._prepare(folder.name, plan, gone)
             except GarboardError:
                 self._leases.close()
                 raise
+            self._leave_out(journal, plan, gone)
             self._drive(journal, plan, token)
             return folder.name
 
-    def _prepare(self, name: str, plan: ClusterPlan) -> LeaseToken:
+    def _leave_out(self, journal: RecordJournal, plan: ClusterPlan, gone: frozenset[str]) -> None:
+        """Record that there is nothing to do on nodes that have left the cluster."""
+        states = [each.state for each in journal.read().parts]
+        for index, part in enumerate(plan.parts):
+            if isinstance(part, NodePart) and part.node in gone and states[index] != "done":
+                self._reporter.report(f"[coordinator] {part.node} has left the cluster, and is left out")
+                journal.note(index, PartRecord("done", reason="the node has left the cluster"))
+
+    def _prepare(self, name: str, plan: ClusterPlan, gone: frozenset[str] = frozenset()) -> LeaseToken:
         """Look at all nodes, and acquire the Lease; a plan that another coordinator has left half done is refused."""
-        self._carrier.require_same_version(plan.nodes)
+        self._carrier.require_same_version(tuple(each for each in plan.nodes if each not in gone))
         holder = f"{self._node_name}/{name}"
         wanted = acquire_lease(
             holder,
