@@ -79,6 +79,8 @@ class StaticPodNode(MemoryNodeView):
     is_unready: bool = False
     lag: str = ""
     workloads: list[ObservedContainer] = field(default_factory=list)  # containers of pods that are not static
+    name: str = NODE
+    address: str = "192.0.2.1"  # of its API server
     _made: int = 0
 
     def begin(self, note: str) -> None:
@@ -126,10 +128,10 @@ class StaticPodNode(MemoryNodeView):
         return self.machine.read(path)
 
     def ready_pods(self) -> list[str]:
-        return [f"kube-system/{name}-{NODE}" for name, pod in self.pods.items() if pod.has_sandbox]
+        return [f"kube-system/{name}-{self.name}" for name, pod in self.pods.items() if pod.has_sandbox]
 
     def is_listening(self, host: str, port: int) -> bool:
-        assert (host, port) == ("192.0.2.1", 6443)
+        assert (host, port) == (self.address, 6443)
         pod = self.pods.get("kube-apiserver")
         is_ending = pod is not None and pod.ends_at_s is not None
         return pod is not None and pod.is_running and not (is_ending and self._has_etcd())
@@ -139,7 +141,7 @@ class StaticPodNode(MemoryNodeView):
             *self.workloads,
             *(
                 ObservedContainer(
-                    id=pod.container, name=name, pod=f"{name}-{NODE}", is_running=pod.is_running, is_static=True
+                    id=pod.container, name=name, pod=f"{name}-{self.name}", is_running=pod.is_running, is_static=True
                 )
                 for name, pod in self.pods.items()
                 if pod.has_sandbox

@@ -135,3 +135,19 @@ def patch_files(**texts: str) -> NodePatches:
 
 def yaml(document: Json) -> bytes:
     return marshal_yaml(document, source="").encode()
+
+
+def kubelet_conf(server: str) -> bytes:
+    """Return the kubeconfig of a kubelet that uses an API server."""
+    context: dict[str, Json] = {"cluster": "kubernetes", "user": "system:node:node-1"}
+    credential = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+    user: dict[str, Json] = {"client-certificate": credential, "client-key": credential}
+    document: dict[str, Json] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "kubernetes", "cluster": {"certificate-authority-data": "Y2E=", "server": server}}],
+        "contexts": [{"name": "default", "context": context}],
+        "current-context": "default",
+        "users": [{"name": "system:node:node-1", "user": user}],
+    }
+    return yaml(document)
