@@ -13,6 +13,7 @@ from garboard.host import HostFolder
 from garboard.host.locks import NodeLocked
 from garboard.host.node_machine import NodeMachine
 from garboard.host.runs import RunFolders
+from garboard.manifests.kubelet import INSTANCE_CONFIG_FILE
 from garboard.node import renewal
 from garboard.node.renewal import Renewal, observe_node, renew_certificates
 from garboard.node.workflow import LocalNode
@@ -121,6 +122,8 @@ def root(tmp_path: Path) -> Path:
     for phase in CONTROL_PLANE:
         words = ["init", "phase", *phase.split(), "--config", "/kubeadm.yaml", "--rootfs", str(root)]
         assert run(words) == 0
+    (root / "var/lib/kubelet").mkdir(parents=True, exist_ok=True)
+    (root / INSTANCE_CONFIG_FILE.lstrip("/")).write_text("containerRuntimeEndpoint: unix:///run/none.sock\n")
     return root
 
 
@@ -155,6 +158,14 @@ def test_restart_needs_what_the_lease_is_acquired_with(root: Path, capsys: pytes
     (root / "etc/kubernetes/admin.conf").unlink()
     assert run(["certs", "renew", "scheduler.conf", "--restart", "--dry-run", "--rootfs", str(root)]) == 4
     assert "there is no /etc/kubernetes/admin.conf" in capsys.readouterr().err
+
+
+def test_restart_needs_to_know_the_container_runtime(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / INSTANCE_CONFIG_FILE.lstrip("/")).unlink()
+    assert run(["certs", "renew", "scheduler.conf", "--restart", "--dry-run", "--rootfs", str(root)]) == 4
+    told = capsys.readouterr().err
+    assert "error[not-ready]: no container runtime listens on this node" in told
+    assert "hint: start it (systemctl start containerd)" in told
 
 
 def test_only_root_restarts(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:

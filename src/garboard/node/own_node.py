@@ -22,7 +22,7 @@ from garboard.model.addresses import join_host_port
 from garboard.model.go import join_path
 from garboard.model.paths import KUBELET_CONF, manifest_path
 from garboard.phases.static_pods import ORDER
-from garboard.phases.upgrade.context import observe_this_node
+from garboard.phases.upgrade.context import node_name_of
 from garboard.pki.kubeconfig import read_kubeconfig
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def own_name(machine: NodeMachine, ca: bytes) -> str:
     own = current.content(current.cluster, "certificate-authority", machine.read)
     if ca and own and not _same_authority(ca, own):
         return ""
-    return observe_this_node(machine, ("",)).name
+    return node_name_of(machine)
 
 
 def _same_authority(ca: bytes, own: bytes) -> bool:

@@ -18,7 +18,6 @@ from garboard.manifests.etcd import PEER_PORT
 from garboard.model.addresses import join_host_port
 from garboard.model.go import join_path
 from garboard.model.lifecycle import InitConfiguration
-from garboard.model.node import DEFAULT_CRI_SOCKET
 from garboard.model.paths import ADMIN_CONF, DEFAULT_CERTIFICATES_DIR
 from garboard.node.runs import can_journal
 from garboard.node.static_pods import Swap, plan_under_lease
@@ -117,7 +116,7 @@ def _plan(targets: Sequence[Renewable], settings: RenewalSettings, node: LocalNo
 
 def _with_restarts(planned: _Planned, settings: RenewalSettings, node: LocalNode) -> _Planned:
     """Return the plan with the restart of those static pods that would go on with the former certificates."""
-    this = observe_this_node(node.machine, MachineFacts().cri_sockets() or (DEFAULT_CRI_SOCKET,))
+    this = observe_this_node(node.machine, MachineFacts().cri_sockets())
     if not this.manifests:
         raise NotReady("this node has no static pods to restart", hint="leave --restart out, or run it on its node")
     uses = uses_of(paths_written(planned.plan.steps), this.manifests)

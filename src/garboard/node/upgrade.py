@@ -17,7 +17,7 @@ from garboard.model import DEFAULT_VERSION
 from garboard.model.component import LocalEtcd
 from garboard.model.go import join_path
 from garboard.model.lifecycle import UpgradeApply, UpgradeConfiguration, UpgradeNode
-from garboard.model.node import DEFAULT_CRI_SOCKET, NodeRegistration, Timeouts
+from garboard.model.node import NodeRegistration, Timeouts
 from garboard.model.paths import ADMIN_CONF, KUBELET_CONF
 from garboard.node.configuration import node_host, open_config
 from garboard.node.interpreters.leases import LeaseToken
@@ -154,7 +154,7 @@ def _observe(
     is_first: bool,
 ) -> Iterator[Observed[UpgradeContext]]:
     given, machine, flags = prepared.config, node.machine, request.flags
-    this = observe_this_node(machine, MachineFacts().cri_sockets() or (DEFAULT_CRI_SOCKET,))
+    this = observe_this_node(machine, MachineFacts().cri_sockets())
     is_worker = not this.manifests
     if is_worker and is_first:
         raise BadUsage("upgrade apply runs on a control-plane node", hint="on a worker: garboard upgrade node")

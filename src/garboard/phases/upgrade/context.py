@@ -1,13 +1,14 @@
 """What the phases of an upgrade plan from: the cluster as stored, the target, and this node as it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
+from itertools import chain
 
 from garboard.documents import Json, read_yaml
-from garboard.errors import NotReady
+from garboard.errors import InvalidValue, NotReady
 from garboard.manifests import NodeHost
-from garboard.manifests.kubelet import FLAGS_FILE, INSTANCE_CONFIG_FILE
+from garboard.manifests.kubelet import CONFIG_FILE, FLAGS_FILE, INSTANCE_CONFIG_FILE
 from garboard.model.cluster import kubernetes_image
 from garboard.model.node import ApiEndpoint, NodeRegistration, Timeouts
 from garboard.model.paths import KUBELET_CONF, KUBERNETES_DIR, manifest_path
@@ -109,8 +110,18 @@ def observe_this_node(machine: MachineView, sockets: Sequence[str]) -> ThisNode:
     if API_SERVER in manifests:
         document = read_yaml(manifests[API_SERVER], source=manifest_path(API_SERVER))
         address, port = listener_of(API_SERVER, document if isinstance(document, dict) else {})
-        endpoint = ApiEndpoint(advertise_address=address, bind_port=int(port))
+        endpoint = ApiEndpoint(advertise_address=address, bind_port=_port(port))
     return ThisNode(node_name_of(machine), _cri_socket(machine, sockets), endpoint, manifests)
+
+
+def _port(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidValue(
+            f"{manifest_path(API_SERVER)}: --secure-port={text} is not a port",
+            hint="correct the manifest first: the API server of this node cannot run with it",
+        ) from None
 
 
 def node_name_of(machine: MachineView) -> str:
@@ -129,14 +140,29 @@ def node_name_of(machine: MachineView) -> str:
 
 
 def _cri_socket(machine: MachineView, sockets: Sequence[str]) -> str:
-    """Return the socket of the container runtime: the node's own setting, the kubelet's flag, or the one there is."""
-    document = read_yaml(machine.read(INSTANCE_CONFIG_FILE) or b"{}", source=INSTANCE_CONFIG_FILE)
-    stored: Json = document.get(_SOCKET) if isinstance(document, dict) else None
-    if isinstance(stored, str) and stored:
-        return stored
+    """Return the socket of the container runtime: what the kubelet was told to use, or else the first that answers."""
+    found = next(filter(None, chain(_told_sockets(machine), sockets)), "")
+    if not found:
+        raise NotReady(
+            "no container runtime listens on this node, and no setting of its kubelet names the socket of one",
+            hint=f"start it (systemctl start containerd), or write {_SOCKET}: unix:///… into {INSTANCE_CONFIG_FILE}",
+        )
+    return found
+
+
+def _told_sockets(machine: MachineView) -> Iterator[str]:
+    """Yield what the kubelet was told to use: the setting of the node, the flag, the configuration as written."""
+    yield _endpoint_in(machine, INSTANCE_CONFIG_FILE)
     words = (machine.read(FLAGS_FILE) or b"").decode("utf-8", "replace").partition('"')[2].rstrip('"\n').split()
     flags = [word.removeprefix(_SOCKET_FLAG) for word in words if word.startswith(_SOCKET_FLAG)]
-    return flags[-1] if flags else sockets[0]
+    yield from flags[-1:]
+    yield _endpoint_in(machine, CONFIG_FILE)
+
+
+def _endpoint_in(machine: MachineView, path: str) -> str:
+    document = read_yaml(machine.read(path) or b"{}", source=path)
+    stored: Json = document.get(_SOCKET) if isinstance(document, dict) else None
+    return stored if isinstance(stored, str) else ""
 
 
 def observe_upgrade(
