@@ -17,7 +17,7 @@ from garboard.config import (
 from garboard.config.cluster_document import cluster_to_document
 from garboard.config.component_configs import COMPONENT_KINDS
 from garboard.documents import Json, marshal_yaml, write_yaml
-from garboard.errors import NotReady
+from garboard.errors import BadDocument
 from garboard.manifests.kube_proxy import configuration_object
 from garboard.manifests.uploaded import as_uploaded
 from garboard.model.cluster import ClusterConfiguration
@@ -77,7 +77,7 @@ def _text(snapshot: ClusterSnapshot, kind: str) -> str:
     name = MAP_OF_KIND[kind]
     found = snapshot.stored_text(name)
     if found is None:
-        raise NotReady(
+        raise BadDocument(
             f"the cluster has no ConfigMap kube-system/{name} with a {kind}",
             hint="kubeadm and garboard store it when they make a cluster; restore it from a backup",
         )

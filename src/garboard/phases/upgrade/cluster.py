@@ -1,6 +1,7 @@
 """The cluster that is upgraded: what its ConfigMaps say, and what of that holds for this node."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from garboard.config import (
     load_stored_kubelet,
 )
 from garboard.documents import Json
-from garboard.errors import BadDocument, InvalidValue, NotReady
+from garboard.errors import BadDocument, InvalidValue
 from garboard.manifests.objects import CONFIG_HASH_ANNOTATION, KUBE_SYSTEM, data_hash
 from garboard.manifests.uploaded import KUBEADM_CONFIG, KUBELET_CONFIG
 from garboard.model.cluster import ClusterConfiguration
@@ -24,6 +25,11 @@ from garboard.phases.gates import API_SERVER
 from garboard.values import dataclass
 
 KUBE_PROXY = "kube-proxy"
+_RESTORED_BY = {
+    KUBEADM_CONFIG: "garboard init phase upload-config kubeadm --config FILE",
+    KUBELET_CONFIG: "garboard init phase upload-config kubelet --config FILE",
+    KUBE_PROXY: "garboard init phase addon kube-proxy --config FILE",
+}
 _CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 
 
@@ -67,16 +73,27 @@ class UpgradedCluster:
 def read_stored(objects: Objects, host: HostFacts) -> tuple[ClusterConfiguration, tuple[str, ...]]:
     """Return the configuration that the cluster stores, and warnings; a minor that is not known is refused."""
     text = _text(objects.find("ConfigMap", KUBE_SYSTEM, KUBEADM_CONFIG), KUBEADM_CONFIG, "ClusterConfiguration")
-    try:
+    with _stored_in(KUBEADM_CONFIG):
         loaded = load_stored_cluster(text, host)
-    except InvalidValue as error:
-        known = " and ".join(map(str, MINORS))
-        raise BadDocument(
-            f"this cluster cannot be upgraded: {error.message}",
-            hint=f"garboard upgrades clusters of {known}; go there first with the kubeadm of each minor on the way",
-            error_class=error.error_class,
-        ) from error
+        if "kubernetesVersion" not in text:  # a default would be taken for what the cluster has
+            raise BadDocument(f"ConfigMap {KUBEADM_CONFIG} does not say which kubernetesVersion the cluster has")
     return loaded.config, loaded.warnings
+
+
+@contextmanager
+def _stored_in(name: str) -> Iterator[None]:
+    """Say how to go on where a document in a ConfigMap of the cluster cannot be accepted."""
+    try:
+        yield
+    except BadDocument as error:
+        message, hint = error.message, f"correct it: kubectl -n {KUBE_SYSTEM} edit configmap {name}"
+        if error.error_class == "unsupported-version":
+            known = " and ".join(map(str, MINORS))
+            message = f"this cluster cannot be upgraded: {message}"
+            hint = f"garboard upgrades clusters of {known}; go there first with the kubeadm of each minor on the way"
+        elif error.hint:
+            hint = f"{error.hint}; {hint}"
+        raise BadDocument(message, hint=hint, error_class=error.error_class) from error
 
 
 def read_upgraded(
@@ -89,9 +106,9 @@ def read_upgraded(
     former, warnings = read_stored(objects, host)
     target = replace(former, kubernetes_version=version.text if version else former.kubernetes_version)
     kubelet_map = objects.find("ConfigMap", KUBE_SYSTEM, KUBELET_CONFIG)
-    kubelet = load_stored_kubelet(
-        _text(kubelet_map, KUBELET_CONFIG, "kubelet"), target, is_user_supplied=not is_signed(kubelet_map)
-    )
+    text = _text(kubelet_map, KUBELET_CONFIG, "kubelet")
+    with _stored_in(KUBELET_CONFIG):
+        kubelet = load_stored_kubelet(text, target, is_user_supplied=not is_signed(kubelet_map))
     if is_worker:
         return UpgradedCluster(
             former=former, target=target, components=ComponentConfigs(kubelet=kubelet), warnings=warnings
@@ -100,7 +117,8 @@ def read_upgraded(
     components = ComponentConfigs(kubelet=kubelet)
     if proxy_map is not None:
         text = _text(proxy_map, KUBE_PROXY, "config.conf")
-        proxy = load_stored_kube_proxy(text, target, endpoint, is_user_supplied=not is_signed(proxy_map))
+        with _stored_in(KUBE_PROXY):
+            proxy = load_stored_kube_proxy(text, target, endpoint, is_user_supplied=not is_signed(proxy_map))
         components = replace(components, kube_proxy=proxy)
     return UpgradedCluster(
         former=former,
@@ -129,9 +147,9 @@ def _text(config_map: Mapping[str, Json] | None, name: str, key: str) -> str:
     found = _mapping(config_map, "data").get(key)
     if isinstance(found, str):
         return found
-    raise NotReady(
+    raise BadDocument(
         f"the cluster has no ConfigMap {KUBE_SYSTEM}/{name} with the key {key}",
-        hint="kubeadm and garboard store it when they make a cluster; restore it from a backup",
+        hint=f"bring it back from a backup of etcd, or from its configuration: {_RESTORED_BY[name]}",
     )
 
 
