@@ -638,16 +638,36 @@ def _damage_below(root: Path) -> str:
 RESET = ["reset", "--force", "--cri-socket", "unix:///run/none.sock", "--rootfs"]
 
 
+SKIPPING = """apiVersion: kubeadm.k8s.io/v1beta4
+kind: ResetConfiguration
+criSocket: unix:///run/none.sock
+force: true
+skipPhases: [cleanup-node]
+"""
+
+
 @pytest.mark.read_only_machine
-def test_reset_without_the_clean_up_leaves_open_runs_alone(
-    root: Path, below: list[str], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param([*RESET[:-1], "--skip-phases", "cleanup-node"], id="flag"),
+        pytest.param([*RESET[:-1], "--skip-phases", "preflight,cleanup-node"], id="flag with another phase"),
+        pytest.param(["reset", "--config", "/reset.yaml"], id="file"),
+        pytest.param(["reset", "phase", "remove-etcd-member"], id="another phase alone"),
+        pytest.param(["reset", "phase", "cleanup-node"], id="the clean-up alone"),
+    ],
+)
+def test_reset_that_is_not_whole_leaves_open_runs_alone(
+    words: list[str], root: Path, below: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     kill_at("3 begun", below)
-    kept = sorted(root.rglob("runs/*/kept/*"))
-    assert run([*RESET, str(root), "--skip-phases", "cleanup-node"]) == 4
+    (root / "reset.yaml").write_text(SKIPPING)
+    files = {each: each.read_bytes() for name in ("kept/*", "journal.jsonl") for each in root.rglob(f"runs/*/{name}")}
+    assert len(files) > 1, "there is a pre-image beside the journal"
+    assert run([*words, "--rootfs", str(root)]) == 4
     assert "error[run-open]" in capsys.readouterr().err
-    assert kept
-    assert sorted(root.rglob("runs/*/kept/*")) == kept
+    assert {each: each.read_bytes() for each in files} == files
+    assert len(list(root.rglob("runs/*/journal.jsonl"))) == 1, "no other run has begun"
     assert run(["resume", "--rootfs", str(root)]) == 0
 
 
