@@ -50,3 +50,14 @@ def test_cosmetic_differences_are_shown_when_asked_for() -> None:
     found = compare(subject("etcd", text=lambda text: f"# note\n{text}"))
     assert differences_as_text(found) == ""
     assert "[cosmetic]: comments, order or spelling" in differences_as_text(found, shows_explained=True)
+
+
+def with_proxy(document: Any) -> Any:
+    document["spec"]["containers"][0]["env"] = [{"name": "HTTPS_PROXY", "value": "http://u:secret@proxy:3128"}]
+    return document
+
+
+def test_password_of_a_proxy_is_not_shown() -> None:
+    found = compare(subject("kube-scheduler", with_proxy))
+    texts = (differences_as_text(found, shows_explained=True), str(differences_as_json(found)))
+    assert all("http://<hidden>@proxy:3128" in text and "secret" not in text for text in texts)

@@ -1,6 +1,10 @@
-"""A plan as a document: apiVersion change.garboard.dev/v1alpha1, kind ChangePlan (docs/change.md has every field)."""
+"""A plan as a document of change.garboard.dev/v1alpha1, kind ChangePlan (docs/change.md has every field).
+
+Passwords of URLs are hidden in it, because plans are passed around.
+"""
 
 from garboard.change.plan import API_VERSION, KIND, ChangePlan, NodeChange, PlannedAttribute, PlannedObject, PlannedStep
+from garboard.documents import document_without_passwords
 from garboard.engine import Plan
 from garboard.values import Json
 
@@ -12,7 +16,7 @@ def digest_of(plan: ChangePlan) -> str:
 
 def plan_document(plan: ChangePlan) -> dict[str, Json]:
     """Return the plan as plain data; equal plans give equal data."""
-    return {
+    document: dict[str, Json] = {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "verdict": plan.verdict,
@@ -22,6 +26,7 @@ def plan_document(plan: ChangePlan) -> dict[str, Json]:
         "objects": _objects(plan),
         "followUps": [*plan.follow_ups],
     }
+    return {key: document_without_passwords(value) for key, value in document.items()}
 
 
 def _attribute(each: PlannedAttribute) -> Json:

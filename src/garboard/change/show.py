@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from garboard.change.codes import Weight
 from garboard.change.document import digest_of
 from garboard.change.plan import ChangePlan, NodeChange, PlannedAttribute, PlannedObject, PlannedStep
+from garboard.documents import without_passwords
 from garboard.values import Json
 
 _VERDICTS = {
@@ -19,7 +20,7 @@ _MOST_NAMES = 6
 
 
 def plan_text(plan: ChangePlan) -> str:
-    """Return the plan as lines of text."""
+    """Return the plan as lines of text, without passwords of URLs."""
     lines = [_VERDICTS[plan.verdict]]
     if plan.attributes:
         lines += ["", "Changes:", *(line for each in plan.attributes for line in _attribute_lines(each))]
@@ -30,7 +31,7 @@ def plan_text(plan: ChangePlan) -> str:
     if plan.follow_ups:
         lines += ["", "Left for you to do:", *(f"  - {each}" for each in plan.follow_ups)]
     lines += ["", _summary(plan)]
-    return "\n".join(lines) + "\n"
+    return without_passwords("\n".join(lines) + "\n")
 
 
 def _attribute_lines(each: PlannedAttribute) -> Iterator[str]:

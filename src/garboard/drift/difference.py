@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from garboard.documents import Json, write_json
+from garboard.documents import Json, document_without_passwords, without_passwords, write_json
 from garboard.drift.leaves import LeafPath, show_leaf
 from garboard.patches.json_values import ABSENT, Absent, JsonOrAbsent
 from garboard.values import dataclass
@@ -29,12 +29,14 @@ class Seen:
 
     @property
     def text(self) -> str:
-        """The value for people, as JSON."""
-        return "not there" if isinstance(self.value, Absent) else write_json(self.value).rstrip()
+        """The value for people, as JSON, without passwords of URLs."""
+        return "not there" if isinstance(self.value, Absent) else without_passwords(write_json(self.value).rstrip())
 
     def as_json(self) -> Json:
         """Return it for a JSON report; a value that is not there, or not known, is left out."""
-        content: dict[str, Json] = {} if isinstance(self.value, Absent) else {"value": self.value}
+        content: dict[str, Json] = (
+            {} if isinstance(self.value, Absent) else {"value": document_without_passwords(self.value)}
+        )
         return {**content, "isKnown": self.is_known, "source": self.source}
 
 

@@ -6,10 +6,9 @@ anything. In a text, what looks like a secret is replaced, and what a secret's n
 
 import re
 
-from garboard.documents import Json, read_yaml, write_yaml
+from garboard.documents import HIDDEN, URL_USERINFO, Json, read_yaml, write_yaml
 from garboard.errors import GarboardError
 
-HIDDEN = "<hidden>"
 # Lists of names and values, as in Pods, kubeadm's configuration and the container runtime's.
 _VALUE_LISTS = frozenset(("env", "envs", "extraEnvs", "httpHeaders"))
 # Annotations that kubeadm and the kubelet write.
@@ -27,8 +26,7 @@ _SECRETS = re.compile(
     r"|LS0tLS1CRUdJTi[\w+/=-]*"  # -----BEGIN, in base64
     r"|(?<![a-z0-9.])[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.])"  # a bootstrap token
     r"|\beyJ[\w-]+\.eyJ[\w-]+\.[\w-]*"  # a JSON web token
-    # User and password of a URL, also with a slash or an @ that is not escaped. An image with a digest has none.
-    r"|(?<=://)[^\s/@:\"']*:(?:(?!://)[^\s\"'])*(?=@(?!sha256:))",
+    rf"|{URL_USERINFO}",
     re.DOTALL,
 )
 # A word, or what is between quotes; what comes before it is the first group.

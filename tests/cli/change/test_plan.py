@@ -144,3 +144,18 @@ def test_text_tells_what_is_done_and_why(snapshot: Path, capsys: pytest.CaptureF
     assert "# apiServer.extraArgs[event-ttl] changed" in text
     assert "+    - --event-ttl=2h" in text
     assert text.splitlines()[-1].startswith("plan: advice; 1 node, 1 object; restarts: kube-apiserver on 1 node;")
+
+
+@pytest.mark.parametrize("output", ["text", "json", "yaml", "html"])
+def test_password_of_a_proxy_is_in_no_plan(
+    output: str, snapshot: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch = tmp_path / "patch.yaml"
+    patch.write_text(
+        "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
+        "apiServer: {extraEnvs: [{name: HTTPS_PROXY, value: 'http://u:planted@proxy:3128'}]}\n"
+    )
+    assert plan(snapshot, "--patch", str(patch), "-o", output) == 10
+    shown = capsys.readouterr().out
+    assert "proxy:3128" in shown
+    assert "planted" not in shown

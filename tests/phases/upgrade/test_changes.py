@@ -146,6 +146,17 @@ def test_secrets_and_long_texts_are_not_shown() -> None:
     assert "+  set: xxxxxxxxxxxxxxxx… (5000 characters)\n" in found["ConfigMap p"].diff.lines
 
 
+def test_password_of_a_proxy_is_not_shown() -> None:
+    pod: Json = {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p"}, "data": {"proxy": "http://u:secret@proxy"},
+    }  # fmt: skip
+    changes = changes_of(Plan((Step(PutObject.of(pod), ""),)), {}, lambda _: None, nothing, SCHEMA)
+    found = UpgradeChanges("node-1", "v1.36.4", "v1.37.1", changes)
+    for text in (found.as_text(), write_yaml(found.as_json())):
+        assert "proxy: http://<hidden>@proxy" in text
+        assert "secret" not in text
+
+
 def test_what_else_is_done_is_named_without_waiting() -> None:
     context = find_drift(upgraded_node(), DriftChoices())
     plan = Plan((Step(ControlService(service="kubelet", verb="restart"), ""), *pods_plan(context).steps))

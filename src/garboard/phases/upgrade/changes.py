@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from garboard.documents import Json, read_yaml, write_yaml
+from garboard.documents import Json, read_yaml, without_passwords, write_yaml
 from garboard.drift import leaves_of, own_part, with_fields
 from garboard.drift.leaves import same_meaning
 from garboard.engine import ControlService, Note, Plan, PutObject, RemoveFile, Step, WriteFile
@@ -61,7 +61,7 @@ class UpgradeChange:
         return {
             "name": self.name,
             "where": self.where,
-            "diff": "".join(self.diff.lines),
+            "diff": without_passwords("".join(self.diff.lines)),
             "restarts": [*self.restarts],
             "why": self.why,
         }
@@ -92,8 +92,8 @@ class UpgradeChanges:
         }
 
     def as_text(self) -> str:
-        """Return the changes as a unified diff, with a line before each about what restarts."""
-        blocks = ["".join((f"{each.title}\n", *each.diff.lines)) for each in self.changes]
+        """Return the changes as a unified diff, with a line before each about what restarts; no passwords of URLs."""
+        blocks = [without_passwords("".join((f"{each.title}\n", *each.diff.lines))) for each in self.changes]
         also = "".join(f"also: {text}\n" for text in self.also)
         return "\n".join(blocks) + (f"\n{also}" if also else "")
 
