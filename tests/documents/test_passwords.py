@@ -2,7 +2,7 @@
 
 import pytest
 
-from garboard.documents import document_without_passwords, without_passwords
+from garboard.documents import Json, document_without_passwords, without_passwords
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_passwords_of_urls_are_hidden(text: str, shown: str) -> None:
 
 
 def test_documents_keep_their_shape() -> None:
-    document = {"env": [{"name": "HTTPS_PROXY", "value": "http://u:p@proxy"}], "replicas": 2, "none": None}
+    document: Json = {"env": [{"name": "HTTPS_PROXY", "value": "http://u:p@proxy"}], "replicas": 2, "none": None}
     assert document_without_passwords(document) == {
         "env": [{"name": "HTTPS_PROXY", "value": "http://<hidden>@proxy"}],
         "replicas": 2,

@@ -147,7 +147,7 @@ def test_secrets_and_long_texts_are_not_shown() -> None:
 
 
 def test_password_of_a_proxy_is_not_shown() -> None:
-    pod: Json = {
+    pod: dict[str, Json] = {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p"}, "data": {"proxy": "http://u:secret@proxy"},
     }  # fmt: skip
     changes = changes_of(Plan((Step(PutObject.of(pod), ""),)), {}, lambda _: None, nothing, SCHEMA)
