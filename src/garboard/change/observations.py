@@ -4,9 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 
-import msgspec
-
-from garboard.change.snapshot import ClusterSnapshot, SnapshotNode
+from garboard.change.snapshot import ClusterSnapshot, SnapshotNode, contents_of
 from garboard.engine import Observation
 
 # What changes all the time, and what no plan is made from.
@@ -33,9 +31,9 @@ def _observed(snapshot: ClusterSnapshot) -> Iterator[Observation]:
 
 
 def _steady(node: SnapshotNode) -> dict[str, object]:
-    members: dict[str, object] = msgspec.to_builtins(node)
+    members = contents_of(node)
     pods = {
-        name: {key: value for key, value in msgspec.to_builtins(pod).items() if key not in _VOLATILE_POD}
+        name: {key: value for key, value in contents_of(pod).items() if key not in _VOLATILE_POD}
         for name, pod in node.mirror_pods.items()
     }
     return {**{name: value for name, value in members.items() if name not in _VOLATILE_NODE}, "mirrorPods": pods}

@@ -5,7 +5,8 @@ looked at" and is never the same as "not there", which is an empty value.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from functools import cache
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -200,8 +201,34 @@ class _TypeNames(msgspec.Struct, rename="camel"):
 def snapshot_text(snapshot: ClusterSnapshot) -> str:
     """Return a snapshot as JSON; equal snapshots give equal texts."""
     # Defaults are left out, and a reader needs these two.
-    document = {"apiVersion": snapshot.api_version, "kind": snapshot.kind, **msgspec.to_builtins(snapshot)}
+    document = {"apiVersion": snapshot.api_version, "kind": snapshot.kind, **contents_of(snapshot)}
     return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2).decode() + "\n"
+
+
+def contents_of(part: Snapshotted) -> dict[str, Any]:
+    """Return a part of a snapshot as maps and lists, without what equals its default; equal parts give equal contents.
+
+    msgspec leaves a default out only where it is the very same object, so that what was read and what was made differ.
+    """
+    values = ((name, getattr(part, field), default) for field, name, default in _fields_of(type(part)))
+    return {name: _content(value) for name, value, default in values if value != default}
+
+
+def _content(value: object) -> object:
+    if isinstance(value, Snapshotted):
+        return contents_of(value)
+    if isinstance(value, dict):
+        return {name: _content(each) for name, each in value.items()}
+    return [_content(each) for each in value] if isinstance(value, list) else value
+
+
+@cache
+def _fields_of(kind: type[Snapshotted]) -> tuple[tuple[str, str, object], ...]:
+    """Return the fields of a part: the attribute, its name in a document, and its default."""
+    return tuple(
+        (each.name, each.encode_name, each.default_factory() if callable(each.default_factory) else each.default)
+        for each in msgspec.structs.fields(kind)
+    )
 
 
 def read_snapshot(data: bytes, *, source: str) -> ClusterSnapshot:
