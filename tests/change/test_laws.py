@@ -102,6 +102,18 @@ def test_a_restart_has_a_changed_file_and_a_blocked_plan_has_nothing(name: str, 
             assert all(file.diff for file in step.files)
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(name=st.sampled_from(sorted(SNAPSHOTS)), request=_requests(), accepts=st.booleans())
+def test_what_is_blocked_has_a_reason_and_a_route(name: str, request: PartialChange, accepts: bool) -> None:
+    try:
+        plan = plan_change(SNAPSHOTS[name], request, ACCEPTED if accepts else ())
+    except GarboardError:
+        assume(False)
+        raise
+    blocked = [each for each in plan.attributes if each.verdict == "blocked"]
+    assert [each.label for each in blocked if not each.reason or not each.route] == []
+
+
 @settings(max_examples=30, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(name=st.sampled_from(sorted(SNAPSHOTS)), request=_requests())
 def test_equal_inputs_give_equal_bytes(name: str, request: PartialChange) -> None:

@@ -136,7 +136,21 @@ def test_s05_a_name_in_use_stays() -> None:
     assert (plan.verdict, found.code) == ("blocked", "san-in-use")
     assert "admin.conf" in found.reason
     assert "cluster-info" in found.reason
+    assert "another name of the certificate" in found.route
+    assert "--set controlPlaneEndpoint=NAME:PORT" in found.route
     assert order(plan) == []
+
+
+def test_s05_on_a_node_each_kubeconfig_that_uses_the_name_is_told() -> None:
+    snapshot = changed(
+        f2(cluster={"apiServer": {"certSANs": ["b.example.com", "c.example.com"]}}),
+        "w1",
+        kubeconfigs={"/etc/kubernetes/kubelet.conf": "https://b.example.com:6443", "/other.conf": ""},
+    )
+    used = planned(snapshot, "apiServer.certSANs-=b.example.com").attributes[0]
+    assert (used.code, "/etc/kubernetes/kubelet.conf on w1" in used.reason) == ("san-in-use", True)
+    assert "controlPlaneEndpoint" not in used.route
+    assert planned(snapshot, "apiServer.certSANs-=c.example.com").verdict == "advice"
 
 
 def test_s06_two_components_restart_once_each() -> None:
@@ -196,7 +210,8 @@ def test_s11_another_service_network_is_refused_with_the_object_that_extends_it(
     plan = planned(f1(), "networking.serviceSubnet=172.20.0.0/16")
     found = attribute(plan, "networking.serviceSubnet")
     assert (plan.verdict, found.code) == ("blocked", "service-network")
-    assert "kube-dns" in found.reason
+    assert "the address of kube-dns cannot be changed (10.96.0.10)" in found.reason
+    assert "kubectl apply" in found.route
     assert "kind: ServiceCIDR\n" in found.route
     assert "  - 172.20.0.0/16" in found.route
     assert plan.parts == ()
@@ -213,8 +228,21 @@ def test_s12_versions_are_a_matter_of_upgrades(version: str) -> None:
 def test_s13_another_endpoint_is_refused_with_the_way_there() -> None:
     plan = planned(f2(), "controlPlaneEndpoint=new.example.com:6443")
     assert (plan.verdict, codes(plan)) == ("blocked", ["control-plane-endpoint"])
-    assert "(a)" in plan.attributes[0].route
-    assert "certSANs" in plan.attributes[0].route
+    found = plan.attributes[0]
+    places = [found.route.index(f"({step}) ") for step in "abcdefgh"]
+    assert places == sorted(places)
+    assert "(b) add it to apiServer.certSANs (garboard change plan --set 'apiServer.certSANs+=new.example.com')" in (
+        found.route
+    )
+    assert "(h) keep k8s.example.com alive" in found.route
+    assert "k8s.example.com is used by controlPlaneEndpoint" in found.reason
+    assert "cluster-info" in found.reason
+
+
+def test_s13_the_first_endpoint_of_a_cluster_is_told_the_way_as_well() -> None:
+    plan = planned(f1(cluster={"controlPlaneEndpoint": ""}), "controlPlaneEndpoint=new.example.com:6443")
+    assert (plan.verdict, codes(plan)) == ("blocked", ["control-plane-endpoint"])
+    assert "(h) keep the old name alive" in plan.attributes[0].route
 
 
 def test_s14_etcd_restarts_with_its_api_server_one_member_at_a_time() -> None:

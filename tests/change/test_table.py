@@ -69,6 +69,14 @@ def test_every_row_says_why() -> None:
     assert [row.path for kind in _ROWS for row in _ROWS[kind] if not row.why] == []
 
 
+def test_every_row_that_blocks_has_a_route_or_somebody_who_finds_one() -> None:
+    rows = [row for kind in _ROWS for row in _ROWS[kind]]
+    flags = [row for rows in rows_flags._BY_PROGRAM.values() for row in rows.values()]
+    blocking = [row for row in (*rows, *flags) if row.code and CODES[row.code].weight >= Weight.BLOCKED]
+    assert blocking
+    assert [row for row in blocking if not row.route and not row.judge] == []
+
+
 def test_no_code_of_ours_is_without_a_use() -> None:
     used = {row.code for kind in _ROWS for row in _ROWS[kind]}
     used |= {row.code for rows in rows_flags._BY_PROGRAM.values() for row in rows.values()}

@@ -73,8 +73,34 @@ def _judge_sans(change: AttributeChange, row: AttributeRow, context: ChangeConte
     users = _users_of(change.item, context) if change.after is None else []
     if users:
         reason = f"{change.item} is how the API server is reached by {'; '.join(users)}"
-        return [ChangeFinding(code="san-in-use", reason=reason, route="move these to another name first")]
+        return [ChangeFinding(code="san-in-use", reason=reason, route=_way_off(users))]
     return [of_row(row)]
+
+
+def _way_off(users: Sequence[str]) -> str:
+    steps = "move these to another name of the certificate first, and take this one away when nothing uses it any more"
+    if any(each.startswith("controlPlaneEndpoint") for each in users):
+        steps += "; for the endpoint, garboard change plan --set controlPlaneEndpoint=NAME:PORT shows the steps"
+    return steps
+
+
+def _judge_endpoint(change: AttributeChange, row: AttributeRow, context: ChangeContext) -> list[ChangeFinding]:
+    """Tell what reaches the API server by the former name, and the way to another one: no step of it is ours yet."""
+    former, name = (_host(str(value or "")) for value in (change.before, change.after))
+    users = _listed(_users_of(former, context)) if former else ""
+    reason = f"{row.why}; {former} is used by {users}" if users else row.why
+    new = name or "the new name"
+    sans = f" (garboard change plan --set 'apiServer.certSANs+={name}')" if name else ""
+    route = (
+        f"(a) let {new} resolve on every node, and its load balancer forward to all API servers; "
+        f"(b) add it to apiServer.certSANs{sans}, and verify a handshake with each control plane through it; "
+        "(c) change controlPlaneEndpoint in ConfigMap kubeadm-config; (d) the server in cluster-info; "
+        "(e) the server in the kubeconfig of kube-proxy, and restart its pods one by one; "
+        "(f) the server in kubelet.conf of each worker, and restart its kubelet, node by node; "
+        "(g) the server in admin.conf and its copies; "
+        f"(h) keep {former or 'the old name'} alive and in the certificates until the last client has moved"
+    )
+    return [of_row(row, reason=reason, route=route)]
 
 
 def _is_external_ca(node: SnapshotNode, context: ChangeContext) -> bool:
@@ -84,7 +110,7 @@ def _is_external_ca(node: SnapshotNode, context: ChangeContext) -> bool:
 def _users_of(name: str, context: ChangeContext) -> list[str]:
     """Return what reaches the API server by a name."""
     snapshot, found = context.snapshot, []
-    endpoint = context.target.cluster.control_plane_endpoint
+    endpoint = context.current.cluster.control_plane_endpoint
     if endpoint and _host(endpoint) == name:
         found.append(
             "controlPlaneEndpoint (the kubeconfigs admin.conf and super-admin.conf, kube-proxy, kubelets of workers)"
@@ -126,14 +152,16 @@ def _release(tag: Json, default: str) -> KubernetesVersion | None:
         return None
 
 
-def _judge_service_range(change: AttributeChange, row: AttributeRow, _context: ChangeContext) -> list[ChangeFinding]:
+def _judge_service_range(change: AttributeChange, row: AttributeRow, context: ChangeContext) -> list[ChangeFinding]:
     cidrs = "".join(f"  - {each}\n" for each in str(change.after or "").split(",") if each)
     manifest = (
         "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata:\n  name: more-services\nspec:\n  cidrs:\n"
         f"{cidrs}"
     )
     route = f"to have more addresses, nothing restarts: kubectl apply -f - of\n{manifest}"
-    return [of_row(row, route=route.rstrip())]
+    address = context.snapshot.addons.dns_service_ip
+    reason = f"{row.why} ({address})" if address else row.why
+    return [of_row(row, reason=reason, route=route.rstrip() if cidrs else "name the range that is wanted")]
 
 
 def _judge_pod_range(change: AttributeChange, row: AttributeRow, context: ChangeContext) -> list[ChangeFinding]:
@@ -195,6 +223,7 @@ def _listed(names: Sequence[str], most: int = 10) -> str:
 _JUDGES: Mapping[str, Judge] = {
     "capacity": judge_capacity,
     "drain": _judge_drain,
+    "endpoint": _judge_endpoint,
     "etcd-tag": _judge_etcd_tag,
     "flag": judge_flag,
     "members": _judge_members,

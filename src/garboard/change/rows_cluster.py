@@ -91,12 +91,7 @@ CLUSTER_ROWS: tuple[AttributeRow, ...] = (
         "controlPlaneEndpoint", ("certs/apiserver", "kubeconfigs", "kube-proxy", "cluster-info"),
         "control-plane-endpoint", "",
         "clients that move before every API server has the name in its certificate fail, and join commands hold it",
-        route=(
-            "(a) let the new name resolve everywhere and the load balancer forward to all API servers; (b) add it to "
-            "apiServer.certSANs and verify a handshake through it; (c) change kubeadm-config; (d) change the server in "
-            "cluster-info; (e) in the kubeconfig of kube-proxy, pods one by one; (f) in kubelet.conf of each worker, "
-            "with a restart; (g) in admin.conf and its copies; (h) keep the old name until the last client has moved"
-        ),
+        judge="endpoint",
     ),
     _row("dns.imageRepository", ("coredns",), "dns-rollout", "objects",
          "only the default registry has the extra path coredns/coredns, which mirrors often miss",
@@ -109,7 +104,8 @@ CLUSTER_ROWS: tuple[AttributeRow, ...] = (
          "true leaves the DaemonSet and its rules behind; false conflicts with a network that replaces kube-proxy",
          follow_ups=("after taking kube-proxy away: kube-proxy --cleanup on each node",)),
     _row("certificatesDir", (*ALL_PODS[:2], "etcd", "kubelet"), "certificates-dir", "",
-         "every component and kubelet looks there, and the files would have to move at the same moment"),
+         "every component and kubelet looks there, and the files would have to move at the same moment",
+         route="leave it; a node that joins a new cluster with another certificatesDir begins there"),
     _row(
         "imageRepository", (*ALL_PODS, "kube-proxy-workload", "coredns"), "image-source", "control-plane",
         "all images of the control plane are pulled from elsewhere before anything restarts; overrides of one component"
@@ -123,11 +119,13 @@ CLUSTER_ROWS: tuple[AttributeRow, ...] = (
     _row("featureGates.PublicKeysECDSA", (), "use-algorithm", "", "the gate is deprecated",
          route="set encryptionAlgorithm to ECDSA-P256"),
     _row("featureGates.RootlessControlPlane", ALL_PODS, "rootless", "control-plane",
-         "it makes users on each host and gives them the files; the way back leaves owners behind"),
+         "it makes users on each host and gives them the files; the way back leaves owners behind",
+         route="on a test cluster first, with a way to make the nodes anew"),
     _row("featureGates", (), "locked-gate", "", "the gate belongs to init and join, and no running cluster reads it",
          route="leave it out"),
     _row("clusterName", (_MANAGER, "kubeconfigs"), "cluster-name", "control-plane",
          "every kubeconfig has the name in its contexts, and clouds may have it in the names of resources",
+         route="leave it, and name the contexts of kubeconfigs as you like: kubectl config rename-context",
          follow_ups=("users merge the new contexts into their kubeconfigs",)),
     _row("encryptionAlgorithm", (), "certificate-later", "objects",
          "authorities and the key of service accounts stay as they are", follow_ups=(_LATER,)),

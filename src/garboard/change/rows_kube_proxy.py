@@ -24,8 +24,8 @@ _ROWS: tuple[tuple[str, str, str, str, tuple[str, ...], str], ...] = (
      (), ""),
     ("clientConnection", "proxy-connection", "the file is looked for in the pod: another path stops kube-proxy", "",
      (), ""),
-    ("hostnameOverride", "node-setting", "the DaemonSet passes the name of each node; one for all would be wrong", "",
-     (), ""),
+    ("hostnameOverride", "node-setting", "the DaemonSet passes the name of each node; one for all would be wrong",
+     "leave it out, and the name of each node is used", (), ""),
     ("featureGates", "proxy-canary", "an unknown gate stops kube-proxy on every node: one goes first", "", (), ""),
     (
         "logging configSyncPeriod enableProfiling oomScoreAdj showHiddenMetricsForVersion portRange", "", _RESTART, "",

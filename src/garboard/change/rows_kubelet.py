@@ -113,6 +113,7 @@ _GROUPS = (
         fields="staticPodPath staticPodURL staticPodURLHeader",
         code="static-pods-off",
         why="all static pods of the control plane would go away at once",
+        route="leave it as kubeadm sets it: /etc/kubernetes/manifests",
     ),
     FieldGroup(
         fields="registerNode runOnce",
@@ -129,6 +130,7 @@ _GROUPS = (
         fields="providerID",
         code="immutable",
         why="it cannot be changed once it is set, and is another one on each node",
+        route="take the node out of the cluster (garboard reset) and let it join again with its own",
     ),
     FieldGroup(fields="podCIDR", code="standalone-only", why="a kubelet with an API server takes it from its Node"),
     FieldGroup(

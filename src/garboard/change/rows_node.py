@@ -3,6 +3,7 @@
 from garboard.change.attribute import AttributeRow, path_of
 
 _IDENTITY = "take the node out of the cluster (garboard reset) and let it join again"
+_OF_COMMANDS = "leave it out here, and give it to the command that reads it"
 _ROWS: tuple[tuple[str, str, str, str], ...] = (
     # fields, code, why, route
     (
@@ -27,9 +28,9 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "nodeRegistration.imagePullPolicy nodeRegistration.imagePullSerial nodeRegistration.ignorePreflightErrors",
-        "not-applicable", "only init, join and upgrade read it", "",
+        "not-applicable", "only init, join and upgrade read it", _OF_COMMANDS,
     ),
-    ("nodeRegistration", "not-applicable", "it is used when a node registers", ""),
+    ("nodeRegistration", "not-applicable", "it is used when a node registers", _IDENTITY),
     ("patches.directory", "use-patches", "which patches a node has, the cluster records", "--patches DIR"),
     ("patches", "use-patches", "which patches a node has, the cluster records", "--patches DIR"),
     (
@@ -38,9 +39,9 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "timeouts bootstrapTokens certificateKey skipPhases dryRun caCertPath discovery controlPlane", "not-applicable",
-        "init and join use it, and nothing on a running node does", "",
+        "init and join use it, and nothing on a running node does", _OF_COMMANDS,
     ),
-    ("apiVersion kind", "not-applicable", "the type of the document", ""),
+    ("apiVersion kind", "not-applicable", "the type of the document", "leave the document out"),
 )  # fmt: skip
 
 NODE_ROWS: tuple[AttributeRow, ...] = tuple(

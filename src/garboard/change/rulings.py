@@ -19,7 +19,9 @@ _ETCD_MOVES = ChangeFinding(
     reason="members on the nodes and an external etcd hold different data, which nothing here moves",
     route="take a snapshot, restore it where etcd is to be, and make the control plane again from there",
 )
-_UNKNOWN = ChangeFinding(code="not-applicable", reason="this field has no row in the table of attributes")
+_UNKNOWN = ChangeFinding(
+    code="not-applicable", reason="this field has no row in the table of attributes", route="leave it out"
+)
 
 
 def refuse_codes(accepted: Iterable[str]) -> None:

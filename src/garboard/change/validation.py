@@ -22,6 +22,7 @@ from garboard.rules import DocumentField, ResultFinding, flag_rules
 from garboard.schema import load_schema
 from garboard.values import dataclass
 
+_FREE_RANGE = "take a range that neither a node nor the other network uses"
 _FREE = ("extraArgs", "extraVolumes", "extraEnvs")
 
 
@@ -62,13 +63,13 @@ def _overlaps(labels: Mapping[tuple[str, str], str], context: ChangeContext) -> 
         for other in pods:
             if one.version == other.version and one.overlaps(other):
                 reason = f"serviceSubnet {one} and podSubnet {other} share addresses"
-                yield PlacedFinding(label, ChangeFinding(code="cidr-overlap", reason=reason))
+                yield PlacedFinding(label, ChangeFinding(code="cidr-overlap", reason=reason, route=_FREE_RANGE))
     addresses = [(node.name, each.address) for node in context.snapshot.nodes for each in node.addresses]
     for name, text in addresses:
         for network in (*services, *pods):
             if _holds(network, text):
                 reason = f"{network} holds the address {text} of {name}"
-                yield PlacedFinding(label, ChangeFinding(code="cidr-overlap", reason=reason))
+                yield PlacedFinding(label, ChangeFinding(code="cidr-overlap", reason=reason, route=_FREE_RANGE))
 
 
 def _holds(network: object, text: str) -> bool:
