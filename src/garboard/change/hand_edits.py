@@ -1,9 +1,9 @@
-"""Flags that somebody has typed into the manifests of components which a change has to replace."""
+"""What somebody has typed into the manifests of components which a change has to replace; flags are judged here."""
 
 from collections.abc import Iterator, Sequence
 
+from garboard.change.field_edits import SECTIONS, field_edits
 from garboard.change.findings import ChangeContext, ChangeFinding
-from garboard.change.flag_judges import PROGRAMS
 from garboard.change.node_work import ClusterWork
 from garboard.change.snapshot import SnapshotNode
 from garboard.change.validation import PlacedFinding
@@ -12,14 +12,14 @@ from garboard.rules import DocumentField
 
 # Existing members ignore these, and kubeadm renders them in another way each time.
 _OF_MEMBERS = ("--initial-cluster", "--initial-cluster-state")
-_SECTIONS = {program: "etcd.local" if program == "etcd" else section for section, program in PROGRAMS.items()}
 
 
 def hand_edits(context: ChangeContext, work: ClusterWork) -> Iterator[PlacedFinding]:
-    """Yield every flag of a touched component that neither the configuration nor a patch asks for."""
+    """Yield every flag and field of a touched component that neither the configuration nor a patch has so."""
     touched = work.touched
     for node in context.snapshot.control_planes:
         before, after = work.renderings[node.name]
+        yield from field_edits(context, node, (before, after), touched.get(node.name, frozenset()))
         for component, pod in before.pods.items():
             if component not in touched.get(node.name, frozenset()):
                 continue
@@ -41,11 +41,11 @@ def _edits(
         values = found.get(flag)
         name = flag.lstrip("-")
         if values is None:
-            reason, edit = f"{flag} was taken out by hand", f"--unset '{_SECTIONS[component]}.extraArgs[{name}]'"
+            reason, edit = f"{flag} was taken out by hand", f"--unset '{SECTIONS[component]}.extraArgs[{name}]'"
         else:
             shown = ", ".join(values)
             reason = f"{flag}={shown} was typed in by hand, and the configuration does not have it"
-            edit = f"--set '{_SECTIONS[component]}.extraArgs[{name}]={shown}'"
+            edit = f"--set '{SECTIONS[component]}.extraArgs[{name}]={shown}'"
         route = f"put it into the configuration ({edit}), or keep it where it is"
         finding = ChangeFinding(code="hand-edit", reason=reason, route=route, found=_shown(values))
         yield PlacedFinding(f"{component} on {node}: {flag}", finding)

@@ -111,7 +111,7 @@ def changed_file(
 
 
 def assumed_manifest(rendered: Mapping[str, Json], node: SnapshotNode, component: str) -> Json:
-    """Return a manifest that nobody has seen as it probably is: rendered, with the command line that the API shows."""
+    """Return a manifest that nobody has seen as it probably is: rendered, with what the API shows of its container."""
     pod = node.mirror_pods.get(component)
     spec = rendered.get("spec")
     containers = spec.get("containers") if isinstance(spec, dict) else None
@@ -121,7 +121,8 @@ def assumed_manifest(rendered: Mapping[str, Json], node: SnapshotNode, component
     assert isinstance(spec, dict)
     assert isinstance(containers, list)
     command: Json = [*pod.command]
-    return {**rendered, "spec": {**spec, "containers": [{**first, "command": command}, *containers[1:]]}}
+    seen: dict[str, Json] = {**first, "command": command, **({"image": pod.image} if pod.image else {})}
+    return {**rendered, "spec": {**spec, "containers": [seen, *containers[1:]]}}
 
 
 def diff_of(name: str, before: str, after: str) -> str:

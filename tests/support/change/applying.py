@@ -7,9 +7,11 @@ import msgspec
 from garboard.change.hand_edits import live_command
 from garboard.change.plan import ChangePlan, PlannedFile
 from garboard.change.snapshot import ClusterSnapshot, SnapshotNode, StoredConfig
+from garboard.documents import read_yaml
 from garboard.manifests.kubelet import CONFIG_FILE
 from garboard.model.paths import manifest_path
 from garboard.phases.node.records import ANNOTATION, RECORD, unpack
+from garboard.rules import DocumentField
 
 
 def applied(snapshot: ClusterSnapshot, plan: ChangePlan) -> ClusterSnapshot:
@@ -45,7 +47,10 @@ def _node(node: SnapshotNode, files: Sequence[PlannedFile], own: dict[str, str])
         text = written.get(manifest_path(component))
         if text is not None:
             seen = SnapshotNode(name=node.name, manifests={component: text})
-            pods[component] = msgspec.structs.replace(pod, command=live_command(seen, component) or [])
+            image = DocumentField(read_yaml(text, source=component)).at("spec")["containers"].elements()
+            pods[component] = msgspec.structs.replace(
+                pod, command=live_command(seen, component) or [], image=next(iter(image))["image"].text
+            )
             manifests[component] = text
     return msgspec.structs.replace(
         node,
