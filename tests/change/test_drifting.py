@@ -91,7 +91,7 @@ def kinds(found: ClusterDrift, node: str = "cp1") -> set[DriftKind]:
 def test_there_is_no_drift_in_what_was_rendered(version: KubernetesVersion) -> None:
     found = drift_of(f2(is_seen=True, version=version))
     assert [(each.node, len(each.subjects)) for each in found.nodes] == [
-        ("cp1", 5), ("cp2", 5), ("cp3", 5), ("w1", 1), ("w2", 1), ("w3", 1),
+        ("cp1", 6), ("cp2", 6), ("cp3", 6), ("w1", 2), ("w2", 2), ("w3", 2),
     ]  # fmt: skip
     assert not found.has_drift
     assert kinds(found) == set()
@@ -165,7 +165,7 @@ def test_tree_of_patches_is_written_out_for_kubeadm() -> None:
 
 def test_edit_is_seen_in_what_runs_where_no_file_was_seen() -> None:
     seen = edited(API_SERVER, with_flag("--profiling=false"))
-    nodes = [replace(each, manifests=None, kubelet_config=None) for each in seen.nodes]
+    nodes = [replace(each, manifests=None, kubelet_config=None, kubelet_flags=None) for each in seen.nodes]
     manifests = seen.nodes[0].manifests or {}
     mirrors: dict[str, dict[str, Json]] = {
         "cp1": {name: read_yaml(text, source=name) for name, text in manifests.items()}

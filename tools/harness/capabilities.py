@@ -78,6 +78,7 @@ _OWNERS = {
     "node/test_coordination.py": "engine",
     "node/test_coordinator.py": "engine",
     "node/test_coordinator_record.py": "engine",
+    "node/test_kubelet_observe.py": "change",
     "node/test_last_good.py": "engine",
     "node/test_static_pods.py": "engine",
     "node/test_step_hooks.py": "engine",

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from garboard.change.configuration import StoredConfiguration, read_configuration
+from garboard.change.kubelet_drift import configuration_subject, declared_configuration, flags_subject, told_of_kubelets
 from garboard.change.rendering import ClusterRendering
 from garboard.change.snapshot import ClusterSnapshot, SnapshotNode
 from garboard.documents import Json
@@ -18,10 +20,9 @@ from garboard.drift import (
     patched_from,
     rendered_from,
 )
-from garboard.manifests import ClusterObject, ValueSource
+from garboard.manifests import ClusterObject
 from garboard.manifests.coredns import DEFAULT_REPLICAS, deployment
 from garboard.manifests.kube_proxy import daemon_set
-from garboard.manifests.kubelet import CONFIG_FILE, config_source
 from garboard.manifests.kubelet import PATCH_TARGET as KUBELET_TARGET
 from garboard.model.paths import manifest_path
 from garboard.patches import NodeFacts, Patch, PatchFile, PatchSubject, Target, read_patch_tree, targets_of
@@ -29,6 +30,7 @@ from garboard.schema import Schema, load_schema
 from garboard.values import dataclass
 
 Mirrors = Mapping[str, Mapping[str, Json]]
+NOTHING: Mapping[str, Json] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +60,26 @@ class ClusterDrift:
 
 
 def cluster_drift(
-    snapshot: ClusterSnapshot, mirrors: Mapping[str, Mapping[str, Json]], objects: Mapping[str, Json]
+    snapshot: ClusterSnapshot,
+    mirrors: Mirrors,
+    objects: Mapping[str, Json],
+    kubelets: Mapping[str, Json] = NOTHING,
 ) -> ClusterDrift:
     """Compare a cluster with the configuration that it stores, and each node with the patches recorded for it.
 
-    `mirrors` are the static pods as the API shows them, by node and component, `objects` the workloads of the addons.
+    `mirrors` are the static pods as the API shows them, by node and component, `objects` the workloads of the addons,
+    and `kubelets` what kubelets say that they run with, by node.
     """
     comparison = _Comparison.of(snapshot)
     nodes = []
     for node in snapshot.nodes:
-        subjects = (*comparison.pods(node, mirrors.get(node.name, {})), *comparison.kubelet(node))
+        subjects = (
+            *comparison.pods(node, mirrors.get(node.name, {})),
+            *comparison.kubelet(node, kubelets.get(node.name)),
+        )
         if subjects:
-            nodes.append(ComparedNode(node=node.name, subjects=subjects, differences=compare_all(subjects)))
+            differences = tuple(told_of_kubelets(compare_all(subjects)))
+            nodes.append(ComparedNode(node=node.name, subjects=subjects, differences=differences))
     shared = tuple(comparison.objects(objects))
     return ClusterDrift(
         nodes=tuple(nodes), objects=ComparedNode(node="", subjects=shared, differences=compare_all(shared))
@@ -118,22 +128,17 @@ class _Comparison:
                 is_missing=node.manifests is not None and text is None,
             )
 
-    def kubelet(self, node: SnapshotNode) -> Iterator[DriftSubject]:
-        """Yield the kubelet's configuration, if its file was seen; what of it runs, no API tells everybody."""
-        if node.kubelet_config is None:
-            return
-        target = self._target(KUBELET_TARGET)
-        decided_by = partial(_decided_by, dict(self.configuration.kubelet.tree))
-        declared = rendered_from(self.rendering.kubelet(node, ""), decided_by, self.minor)
-        yield DriftSubject(
-            component=KUBELET_TARGET,
-            where=CONFIG_FILE,
-            shape=target.shape(load_schema(self.configuration.cluster.release)),
-            rendered=declared,
-            patched=self._patched(node, target, declared),
-            on_disk=FoundDocument.of_file(CONFIG_FILE, node.kubelet_config.encode()) if node.kubelet_config else None,
-            is_missing=not node.kubelet_config,
-        )
+    def kubelet(self, node: SnapshotNode, live: Json) -> Iterator[DriftSubject]:
+        """Yield the kubelet's configuration and flags, as far as they were seen."""
+        if node.kubelet_config is not None or live is not None:
+            declared = declared_configuration(self.configuration, self.rendering.kubelet(node, ""))
+            patched = self._patched(node, self._target(KUBELET_TARGET), declared)
+            subject = configuration_subject(self.configuration, node, declared, patched, live)
+            if subject is not None:
+                yield subject
+        flags = flags_subject(self.configuration, node)
+        if flags is not None:
+            yield flags
 
     def objects(self, live: Mapping[str, Json]) -> Iterator[DriftSubject]:
         cluster = self.configuration.cluster
@@ -185,7 +190,3 @@ def patches_for(files: Mapping[str, bytes], node: SnapshotNode, target: Target, 
     role = "control-plane" if node.is_control_plane else "worker"
     listed = [PatchFile(path, f"recorded {path}", partial(bytes, data)) for path, data in sorted(files.items())]
     return read_patch_tree(listed, schema, NodeFacts(node.name, role)).for_target(target)
-
-
-def _decided_by(given: Mapping[str, Json], path: tuple[str | int, ...]) -> ValueSource | None:
-    return config_source(path, given, "InitConfiguration")

@@ -21,7 +21,7 @@ class Read:
 
     @property
     def verb(self) -> str:
-        return "get" if self.name else "list"
+        return "get" if self.name or "/" in self.resource else "list"
 
     def __str__(self) -> str:
         """Say which right the read needs, as `kubectl auth can-i` takes it."""
@@ -47,6 +47,8 @@ SERVICES = Read("Service", "services")
 SERVICE_RANGES = Read("ServiceCIDR", "servicecidrs", "networking.k8s.io")
 PROXY = Read("DaemonSet", "daemonsets", "apps", KUBE_SYSTEM, "kube-proxy")
 DNS = Read("Deployment", "deployments", "apps", KUBE_SYSTEM, "coredns")
+# With it a user reads whatever kubelets show, such as logs, and may reach their exec: nobody has to have it.
+KUBELETS = Read("Node", "nodes/proxy")
 LEASES = Read("Lease", "leases", "coordination.k8s.io", KUBE_SYSTEM)
 
 # Twelve requests, unless a list has more than a page.
@@ -87,7 +89,7 @@ def _rules(reads: Iterable[Read]) -> Iterator[Json]:
         kinds.setdefault((each.group, each.resource, each.verb), []).append(each.name)
     for (group, resource, verb), names in kinds.items():
         rule: dict[str, Json] = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
-        yield {**rule, "resourceNames": [*names]} if verb == "get" else rule
+        yield {**rule, "resourceNames": [*names]} if all(names) else rule
 
 
 def _binding(namespace: str, subjects: list[Json]) -> Json:

@@ -7,13 +7,23 @@ is left to `phases` and `change`; a difference that shall stay becomes a patch h
 from garboard.drift.capture import CapturedFile, can_keep, capture, marker_file, needs_marker, with_fields
 from garboard.drift.compare import compare, compare_all
 from garboard.drift.difference import Difference, DriftKind, Seen
-from garboard.drift.leaves import KUBELET_ARGS, FlagStep, Leaf, LeafPath, leaves_of, same_meaning, show_leaf
+from garboard.drift.leaves import (
+    KUBELET_ARGS,
+    KUBELET_FLAGS,
+    FlagStep,
+    Leaf,
+    LeafPath,
+    leaves_of,
+    same_meaning,
+    show_leaf,
+)
 from garboard.drift.observed import flags_document, kubelet_command, own_part, with_command
 from garboard.drift.report import differences_as_json, differences_as_text
 from garboard.drift.subject import DeclaredDocument, DriftSubject, FoundDocument, patched_from, rendered_from
 
 __all__ = [
     "KUBELET_ARGS",
+    "KUBELET_FLAGS",
     "CapturedFile",
     "DeclaredDocument",
     "Difference",

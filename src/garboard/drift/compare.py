@@ -5,9 +5,16 @@ from dataclasses import replace
 
 from garboard.documents import equal, marshal_yaml
 from garboard.drift.difference import NOT_LOOKED_AT, Difference, DriftKind, Seen
-from garboard.drift.leaves import Leaf, LeafPath, leaves_of, same_meaning
+from garboard.drift.leaves import KUBELET_FLAGS, Leaf, LeafPath, leaves_of, same_meaning
 from garboard.drift.subject import DeclaredDocument, DriftSubject, FoundDocument
-from garboard.drift.surroundings import RELEASE, STARTUP_THRESHOLD, TIMEOUT, is_other_release, surrounding_of
+from garboard.drift.surroundings import (
+    REGISTERED,
+    RELEASE,
+    STARTUP_THRESHOLD,
+    TIMEOUT,
+    is_other_release,
+    surrounding_of,
+)
 from garboard.patches import Origin, OriginKind
 from garboard.values import dataclass
 
@@ -135,6 +142,8 @@ def _judged_as_declared(
 def _surrounding(component: str, path: LeafPath, leaf: Leaf | None, declared: Leaf | None) -> str:
     if leaf is not None and declared is not None and is_other_release(component, path, leaf.value, declared.value):
         return RELEASE
+    if component == KUBELET_FLAGS and declared is None:
+        return REGISTERED
     return surrounding_of(component, path)
 
 

@@ -16,6 +16,7 @@ from garboard.schema.scalars import READERS, Mismatch
 from garboard.values import dataclass
 
 KUBELET_ARGS = "KUBELET_KUBEADM_ARGS"  # the variable of kubeadm-flags.env, whose words are the kubelet's flags
+KUBELET_FLAGS = "kubeadm-flags.env"  # what that file is called as a component
 _COMMANDS = ("command", "args", KUBELET_ARGS)
 _NAME = "name"
 

@@ -17,6 +17,7 @@ PROXY = "a proxy variable of the shell that rendered it"
 TIMEOUT = "timeouts.controlPlaneComponentHealthCheck when it was rendered"
 AUTHORITIES = "the folders of certificates that the host had when it was rendered"
 JOINED = "how the member joined; a member that runs ignores it"
+REGISTERED = "kubeletExtraArgs or taints with which the node was registered; no cluster stores them"
 RELEASE = "the release that rendered it: patch releases of one minor have other images"
 RESOLVER = "whether systemd-resolved was active when it was rendered"
 

@@ -38,6 +38,7 @@ class ObservedCluster:
     snapshot: ClusterSnapshot
     mirrors: dict[str, dict[str, Json]] = field(default_factory=dict)
     workloads: dict[str, Json] = field(default_factory=dict)  # by name
+    kubelets: dict[str, Json] = field(default_factory=dict)  # what they run with, by node; only if they were asked
     here: str = ""
     is_whole: bool = True  # else only what the user of a kubelet may read
     notes: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ def observe_cluster(
 
     `paths` are those of the host that the caller wants to know of, beside what static pods mount.
     """
-    admin = _find_kubeconfig(kubeconfig)
+    admin = kubeconfig_of(kubeconfig)
     if admin.path == KUBELET_CONF:
         return _observe_as_node(admin, tuple(paths))
     with admin.connect() as client:
@@ -60,7 +61,7 @@ def observe_cluster(
     return _with_own_node(observed, admin, tuple(paths))
 
 
-def _find_kubeconfig(given: str | None) -> AdminKubeconfig:
+def kubeconfig_of(given: str | None) -> AdminKubeconfig:
     """Return the kubeconfig that was named, else the first that is there; on a worker that is the kubelet's own."""
     try:
         return find_kubeconfig(given)

@@ -3,22 +3,27 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from garboard.cli.main import run
+from garboard.documents import read_yaml
 from garboard.model import DEFAULT_VERSION
 from garboard.patches import PatchFile, read_directory
 from garboard.schema import load_schema
-from tests.support.change.api_objects import DNS, PROXY, PagedApi, stored_objects
+from tests.support.change.api_objects import DNS, NODES, PROXY, PagedApi, stored_objects
 from tests.support.change.snapshots import f1, f4
 
 FIELD = "spec.containers[name=kube-apiserver].command[--profiling]"
 
 
-def show(api: PagedApi, *, is_edited: bool) -> None:
+def show(api: PagedApi, *, is_edited: bool, max_pods: int = 110) -> None:
     """Have the API server show a cluster; its addons are not compared here."""
     shown = stored_objects((f4 if is_edited else f1)(is_seen=True))
     api.objects |= {path: content for path, content in shown.items() if path not in (DNS, PROXY)}
+    for node in f1(is_seen=True).nodes:
+        running = msgspec.convert(read_yaml(node.kubelet_config or "", source="config.yaml"), dict)
+        api.objects[f"{NODES}/{node.name}/proxy/configz"] = {"kubeletconfig": {**running, "maxPods": max_pods}}
 
 
 def test_cluster_without_drift_exits_with_zero(
@@ -26,7 +31,22 @@ def test_cluster_without_drift_exits_with_zero(
 ) -> None:
     show(api, is_edited=False)
     assert run(["change", "drift", *admin]) == 0
+    assert capsys.readouterr().out == "7 files and objects compared: no difference\n"
+
+
+def test_kubelet_that_runs_with_something_else_is_drift_where_it_may_be_asked(
+    api: PagedApi, admin: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = f1(is_seen=True, kubelet={"maxPods": 250})
+    show(api, is_edited=False)
+    api.objects |= {path: content for path, content in stored_objects(stored).items() if "kubelet-config" in path}
+    assert run(["change", "drift", *admin]) == 10
+    assert "running:   110    # /configz of the kubelet of w1" in capsys.readouterr().out
+    assert run(["change", "drift", "--kubelets", "none", *admin]) == 0
     assert capsys.readouterr().out == "4 files and objects compared: no difference\n"
+    api.refuse("GET", f"{NODES}/cp1/proxy/configz", 403, "Forbidden", "no")
+    assert run(["change", "drift", *admin]) == 0
+    assert "not looked at: what kubelets run with: the right to get nodes/proxy" in capsys.readouterr().out
 
 
 def test_hand_edit_is_shown_and_exits_with_ten(

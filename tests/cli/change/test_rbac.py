@@ -34,6 +34,24 @@ def test_rules_name_what_is_read_and_allow_nothing_else() -> None:
     assert "secrets" not in {name for rule in rules for name in rule["resources"]}
 
 
+def test_right_to_ask_kubelets_is_given_to_those_alone_who_ask_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["change", "rbac", "--user", "alice"]) == 0
+    assert "nodes/proxy" not in capsys.readouterr().out
+    assert run(["change", "rbac", "--user", "alice", "--kubelets", "-o", "json"]) == 0
+    roles = json.loads(capsys.readouterr().out)["items"]
+    rules = [rule for role in roles for rule in role.get("rules", ())]
+    assert [rule for rule in rules if rule["resources"] == ["nodes/proxy"]] == [
+        {"apiGroups": [""], "resources": ["nodes/proxy"], "verbs": ["get"]}
+    ]
+    assert [role["kind"] for role in roles if any("nodes/proxy" in r["resources"] for r in role.get("rules", ()))] == [
+        "ClusterRole"
+    ]
+    plain: Any = rights(ADOPT_READS)
+    assert len(rules) == sum(len(role["rules"]) for role in plain) + 1
+    assert run(["change", "rbac", "--help"]) == 0
+    assert "powerful" in capsys.readouterr().out
+
+
 def test_yaml_and_json_hold_the_same_objects(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["change", "rbac", "--user", "alice", "--group", "ops", "--group", "dev"]
     assert run(words) == 0

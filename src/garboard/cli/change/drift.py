@@ -15,6 +15,7 @@ from garboard.errors import GarboardError
 from garboard.host import list_tree, make_folder, write_file
 from garboard.host.root import exists
 from garboard.node.change_observe import ObservedCluster, observe_cluster
+from garboard.node.kubelet_observe import AskedKubelets, with_kubelets
 from garboard.node.reporter import OutputFormat
 
 DRIFTED = 10
@@ -27,19 +28,32 @@ DRIFTED = 10
 )  # fmt: skip
 @click.option("--node", default="", metavar="NAME", help="The node that --capture means.  [default: this one]")
 @click.option("--all", "shows_all", is_flag=True, help="Show also what is explained: patches, surroundings, spelling.")
+@click.option(
+    "--kubelets",
+    type=click.Choice([each.value for each in AskedKubelets]),
+    default=None,
+    help="Whose kubelets are asked what they run with.  [default: own on a node, else all]",
+)
 @kubeconfig_option
 @output_option
 def drift(
-    capture: Path | None, node: str, shows_all: bool, kubeconfig: str | None, output: OutputFormat
-) -> int:  # fmt: skip
+    capture: Path | None,
+    node: str,
+    shows_all: bool,
+    kubelets: str | None,
+    kubeconfig: str | None,
+    output: OutputFormat,
+) -> int:
     """Show how far nodes have drifted from the configuration of their cluster, field by field.
 
     Each field is shown as it is declared, on disk and running, with what decided it. What a recorded patch, the
     surroundings of a node or another spelling explain is no drift. Files are read on a node of the cluster, as root;
-    from elsewhere static pods are seen as they run. Exits with 10 if there is drift.
+    from elsewhere static pods are seen as they run. Kubelets are asked what they run with where the rights allow that
+    (change rbac --kubelets). Exits with 10 if there is drift.
     """
-    observed = observe_cluster(kubeconfig)
-    found = cluster_drift(observed.snapshot, observed.mirrors, observed.workloads)
+    asked = AskedKubelets(kubelets) if kubelets else None
+    observed = with_kubelets(observe_cluster(kubeconfig), kubeconfig, asked)
+    found = cluster_drift(observed.snapshot, observed.mirrors, observed.workloads, observed.kubelets)
     text = drift_as_text(found, observed.notes, shows_explained=shows_all)
     write_data(drift_as_json(found, observed.notes), output, text=text)
     if capture is not None:
