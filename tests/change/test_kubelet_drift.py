@@ -94,12 +94,12 @@ def test_kubelet_that_was_not_started_since_is_stale() -> None:
 
 
 def test_durations_and_quantities_are_compared_by_their_meaning() -> None:
-    options = {"json": {"infoBufferSize": "1024Ki"}}
+    options: Json = {"json": {"infoBufferSize": "1024Ki"}}
     given: dict[str, Json] = {"nodeStatusUpdateFrequency": "90s", "logging": {"options": options}}
     snapshot = f1(is_seen=True, kubelet=given)
 
     def shown(frequency: str, size: str) -> Mapping[str, Json]:
-        logging = {"flushFrequency": "5s", "options": {"json": {"infoBufferSize": size}}}
+        logging: Json = {"flushFrequency": "5s", "options": {"json": {"infoBufferSize": size}}}
         return {"w1": running(snapshot.nodes[1], nodeStatusUpdateFrequency=frequency, logging=logging)}
 
     assert found(drift(snapshot, shown("1m30s", "1Mi"))) == []

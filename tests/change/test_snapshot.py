@@ -55,6 +55,8 @@ def _values_of(kind: Any) -> st.SearchStrategy[Any]:
             return st.dictionaries(_TEXTS, _values_of(of), max_size=2)
         case _, (of, _):
             return st.none() | _values_of(of)
+        case _:
+            pass
     return {str: _TEXTS, bool: st.booleans(), int: st.integers(0, 2**40)}[kind]
 
 

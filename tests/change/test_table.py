@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from garboard.change import rows_flags
-from garboard.change.attribute import INIT, JOIN, STORED_KINDS
+from garboard.change.attribute import INIT, JOIN, STORED_KINDS, AttributeRow
 from garboard.change.codes import CODES, OWN_CODES, Weight
 from garboard.change.judges import _JUDGES
-from garboard.change.rows_flags import flag_row
+from garboard.change.rows_flags import FlagRow, flag_row
 from garboard.change.table import _ROWS, attribute_table
 from garboard.model import SUPPORTED_VERSIONS
 from garboard.schema import StructType, load_schema
@@ -70,9 +70,9 @@ def test_every_row_says_why() -> None:
 
 
 def test_every_row_that_blocks_has_a_route_or_somebody_who_finds_one() -> None:
-    rows = [row for kind in _ROWS for row in _ROWS[kind]]
-    flags = [row for rows in rows_flags._BY_PROGRAM.values() for row in rows.values()]
-    blocking = [row for row in (*rows, *flags) if row.code and CODES[row.code].weight >= Weight.BLOCKED]
+    rows: list[AttributeRow | FlagRow] = [row for kind in _ROWS for row in _ROWS[kind]]
+    rows += [row for of_program in rows_flags._BY_PROGRAM.values() for row in of_program.values()]
+    blocking = [row for row in rows if row.code and CODES[row.code].weight >= Weight.BLOCKED]
     assert blocking
     assert [row for row in blocking if not row.route and not row.judge] == []
 
