@@ -49,8 +49,12 @@ def field_edits(
     touched: frozenset[str],
 ) -> Iterator[PlacedFinding]:
     """Yield each edited place of the touched components of a node; of what the change itself asks for, nothing."""
+    if not touched:
+        return
     before, after = renderings
-    subjects = [each for name, pod in before.pods.items() if (each := _subject(context, node, name, pod)) is not None]
+    # Whether a startup threshold is an edit, the other components of the node say; without its files none has one.
+    names = [name for name in before.pods if node.manifests is not None or name in touched]
+    subjects = [each for name in names if (each := _subject(context, node, name, before.pods[name])) is not None]
     edits = [each for each in compare_all(subjects) if each.kind is DriftKind.HAND_EDIT]
     for subject in subjects:
         component = subject.component
