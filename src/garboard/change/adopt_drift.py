@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from garboard.change.adopt_codes import AdoptFinding
 from garboard.change.drift_files import edits_of
 from garboard.change.drifting import cluster_drift
-from garboard.change.snapshot import KUBEADM_CONFIG, ClusterSnapshot
+from garboard.change.snapshot import KUBEADM_CONFIG, KUBELET_CONFIG, ClusterSnapshot
 from garboard.documents import Json
-from garboard.errors import BadDocument, NotReady
+from garboard.errors import BadDocument
 
 PATCHES_FOLDER = "/etc/kubernetes/patches"  # where kubeadm's documentation puts them
 _MOST = 6
@@ -18,10 +18,10 @@ def drift_findings(
 ) -> Iterator[AdoptFinding]:
     """Yield the components that were edited by hand; a configuration that cannot be rendered is a finding itself."""
     yield from _unrecorded_patches(snapshot)
+    if any(snapshot.stored_text(name) is None for name in (KUBEADM_CONFIG, KUBELET_CONFIG)):
+        return  # which is a finding of its own
     try:
         drift = cluster_drift(snapshot, mirrors, workloads)
-    except NotReady:
-        return  # there is no configuration, which is a finding of its own
     except BadDocument as error:
         if error.error_class != "unsupported-version":
             yield AdoptFinding(
