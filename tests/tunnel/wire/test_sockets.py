@@ -97,6 +97,26 @@ def test_slow_reader_that_says_something_after_the_end_still_gets_everything() -
     asyncio.run(scenario())
 
 
+def test_peer_that_has_everything_and_does_not_end_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is listened to for as long as it may take nothing, and no longer."""
+    monkeypatch.setattr(sockets, "FLUSH_STALL_S", 0.6)
+
+    async def scenario() -> None:
+        async with socket_end() as (end, reader):
+            for _ in range(64):
+                end.deliver(b"x" * (SIZE // 64), SIZE // 64, NO_SOURCE)
+            end.flush_and_close()
+            assert await read_all(reader) == (SIZE, True)
+            assert end.transport is not None, "the peer has not ended"
+            assert end in end.outflow.watch.flushing
+            async with asyncio.timeout(10):
+                while end.transport is not None:
+                    await asyncio.sleep(0.01)
+            assert end not in end.outflow.watch.flushing
+
+    asyncio.run(scenario())
+
+
 def test_progress_of_a_slow_reader_is_seen_before_the_loop_writes_again() -> None:
     """The loop does so when a third of the kernel's buffer is free; at 100 kB/s that may take half a minute."""
 
@@ -181,6 +201,7 @@ def test_nothing_is_watched_any_more_when_all_is_over() -> None:
             end.deliver(b"x" * SIZE, SIZE, NO_SOURCE)
             end.flush_and_close()
             assert await read_all(reader) == (SIZE, True)
+            reader._transport.close()  # type: ignore[attr-defined]
             async with asyncio.timeout(10):
                 while end.transport is not None:
                     await asyncio.sleep(0.01)

@@ -81,9 +81,10 @@ class EndpointSocket(SocketEnd):
 
     def eof_received(self) -> bool:
         """The endpoint sends no more, which closes the connection; what waits for it is written first."""
+        stays = super().eof_received()
         self._dialer.endpoint_ended(self)
         self.flush_and_close()
-        return True
+        return stays
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

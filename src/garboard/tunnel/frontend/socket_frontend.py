@@ -37,13 +37,14 @@ class SocketFrontend(SocketEnd):
 
     def eof_received(self) -> bool:
         """The client sends no more, which closes the connection; what the endpoint still sends is delivered."""
+        stays = super().eof_received()
         if self.tunnel.state is OPEN:
             self.tunnels.frontend_closed(self.tunnel)
         elif self.tunnel.state is DIALLING and self._early:
             self._has_ended_early = True  # a whole request; without any bytes it is a client that gave up
         elif not self._is_closing:
             return False
-        return self.transport is not None and self.transport.get_extra_info("ssl_object") is None
+        return stays
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

@@ -47,7 +47,7 @@ class HttpFrontend(SocketFrontend):
         self._proxy.unread[self] = time.monotonic() + HEAD_TIMEOUT_S
 
     def data_received(self, data: bytes) -> None:
-        if self._pipe is None and self.tunnel.state is IDLE:
+        if self._pipe is None and self.tunnel.state is IDLE and not self._is_closing:
             self._read_head(data)
         else:
             super().data_received(data)

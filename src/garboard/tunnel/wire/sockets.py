@@ -94,6 +94,8 @@ class SocketEnd(asyncio.Protocol):
     _is_full = False
     _is_closing = False
     _ends_in_reset = False
+    _has_peer_ended = False
+    _lingers = False
     _was_cut = False
     _flushed_bytes = -1
     _flushed_at = 0.0
@@ -186,11 +188,15 @@ class SocketEnd(asyncio.Protocol):
         """Asked by the watch, and when the loop's buffer is empty: end, go on waiting, or give up (`Flushing`)."""
         if self.transport is None:
             return
+        if self._lingers:
+            if now - self._flushed_at >= FLUSH_STALL_S:
+                self.transport.close()
+            return
         # Also what only the kernel still has: it drops that if the peer says something to a socket that is closed.
         unsent = self.backlog
         flushed = self.outflow.pushed - unsent
         if not self.outflow.queue and not unsent and self._is_settled(now):
-            self._end()
+            self._end(now)
         elif flushed != self._flushed_bytes:
             self._flushed_bytes, self._flushed_at = flushed, now
         elif now - self._flushed_at >= FLUSH_STALL_S:
@@ -226,6 +232,11 @@ class SocketEnd(asyncio.Protocol):
         if self._is_closing:
             self.check_flush(time.monotonic())
 
+    def eof_received(self) -> bool:
+        """The peer sends no more; whether the connection stays, for what it has not read yet."""
+        self._has_peer_ended = True
+        return not self._lingers and self.transport is not None and self.transport.can_write_eof()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closing = True
         self.outflow.close()
@@ -255,9 +266,21 @@ class SocketEnd(asyncio.Protocol):
         transport.set_write_buffer_limits(high=1, low=0)  # the loop tells when its buffer is empty
         self.check_flush(time.monotonic())
 
-    def _end(self) -> None:
-        self.outflow.watch.flushing.discard(self)
+    def _end(self, now: float) -> None:
+        transport = self.transport
+        assert transport is not None
         if self._ends_in_reset:
+            self.outflow.watch.flushing.discard(self)
             self.cut()
-        elif self.transport is not None:
-            self.transport.close()
+        elif self._has_peer_ended or transport.is_closing() or not transport.can_write_eof():  # TLS has no half end
+            self.outflow.watch.flushing.discard(self)
+            transport.close()
+        else:
+            # A closed socket answers what its peer still says with a reset, on which many clients drop what they have
+            # not read yet. So the peer is told the end, and listened to until it ends, too.
+            self._lingers, self._flushed_at = True, now
+            with contextlib.suppress(OSError):  # its peer is gone, as the loop is about to tell
+                transport.write_eof()
+            if not self._is_reading:
+                self._is_reading = True
+                transport.resume_reading()
