@@ -22,7 +22,7 @@ KINDS = frozenset(get_args(Action))
 # what, and `test_undo_has_an_answer_for_every_kind_of_action` guards it.
 ANYWHERE = (
     "phases/", "change/", "fleet/", "engine/__init__.py",
-    "engine/undo.py", "engine/undo_objects.py", "engine/undo_running.py",
+    "engine/undo.py", "engine/undo_files.py", "engine/undo_objects.py", "engine/undo_running.py",
 )  # fmt: skip
 # Who else has to know a kind, and why.
 BESIDES = {

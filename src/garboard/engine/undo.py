@@ -7,41 +7,40 @@ credentials that all other steps need. Where a unit goes back, the API server of
 back, so that objects that are asked for there come after it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from enum import Enum, auto
 
 from garboard.engine.action import (
     MEMBER_ID,
     AcquireLease,
     Action,
     AddMember,
-    ChangeOwner,
-    ControlService,
-    EmptyFolder,
-    MakeFolder,
     ReleaseLease,
-    RemoveFile,
-    RemoveFolder,
     RemoveMember,
     SaveSnapshot,
-    WriteFile,
 )
 from garboard.engine.journal import RunRecord
 from garboard.engine.plan import Note, Plan, Step
 from garboard.engine.pre_image import (
-    FilePreImage,
     FileView,
-    FolderPreImage,
     Observers,
-    OwnerPreImage,
     PreImage,
     digest_of,
     first_found,
-    temporaries,
 )
 from garboard.engine.precondition import expecting
 from garboard.engine.show import step_title
 from garboard.engine.traits import traits_of
+from garboard.engine.undo_files import (
+    BegunStep,
+    foreign_files,
+    pairs_of,
+    put_back,
+    removed_temporaries,
+    restore_files,
+    written_by_services,
+)
 from garboard.engine.undo_objects import restore_objects
 from garboard.engine.undo_running import (
     active,
@@ -58,26 +57,24 @@ from garboard.engine.undo_running import (
     units_way_back,
 )
 from garboard.errors import GarboardError
-from garboard.values import dataclass
 
 MEMBERS, SERVICES, OBJECTS, FILES = "undo/members", "undo/services", "undo/objects", "undo/files"
+Part = tuple[str, Iterable[Action]]  # the phase of some actions, and the actions
+
+
+class RestoringMoment(Enum):
+    """When objects of the cluster are restored: while that what leads to it is there."""
+
+    BEFORE_SERVICES = auto()
+    BEFORE_PODS = auto()
+    BEFORE_FILES = auto()
+    LAST = auto()
 
 
 class UndoRefused(GarboardError):
     """A run that cannot be undone."""
 
     default_class = "not-undoable"
-
-
-@dataclass(frozen=True, slots=True)
-class BegunStep:
-    """A step that has begun, its pre-image, and its outcomes if it has ended."""
-
-    step: Step
-    before: PreImage
-    outcomes: Mapping[str, str]
-    facts: tuple[Mapping[str, str], ...] = ()  # what its attempts recorded
-    latest: Mapping[str, str] = field(default_factory=dict)  # what the last one did
 
 
 def plan_undo(
@@ -97,49 +94,90 @@ def _plan_undo(
 ) -> Plan:
     done = _begun(plan, record)
     node = next((each.step.node for each in done), "")
-    objects = () if record.header.cluster == "made" else tuple(restore_objects(_pairs(done), kept))
-    is_local = record.header.cluster == "local"
-    is_through = not is_local and leads_through_this_node(_pairs(done))
-    loose_steps = _outside_units(done)
-    loose, foreign = _pairs(loose_steps), foreign_files(loose_steps, observers.files)
-    begun = ((each.step, each.before) for each in done)
-    back = tuple(units_way_back(plan.steps, begun, observers.files, lambda path, former: _put_back(path, former, kept)))
-    parts: list[tuple[str, Iterable[Action]]] = [
-        # First: a timer that fires meanwhile would meet an undo that is going on.
-        (SERVICES, disable_timers(_pairs(done), observers)),
-        (MEMBERS, _leases_of_units(done) if back else ()),
-        (MEMBERS, _forget_members(done)),
-        (OBJECTS, objects if is_local and not back else ()),
-        (SERVICES, stop_services(_pairs(done), observers)),
-        # A pod of this node may be what leads to the cluster.
-        (OBJECTS, objects if is_through else ()),
-        (SERVICES, remove_pods(_pairs(done), observers)),
-        # Not before the API server of this node is gone: without its member it drops what the load balancer sends it.
-        (MEMBERS, _release_leases(done) if not back else ()),
-        (OBJECTS, () if is_local or is_through else objects),
-        # Not before the objects: the service may be what leads to the cluster.
-        (SERVICES, disable_unit_files(_pairs(done), observers)),
-        (FILES, restore_files(loose, observers.files, kept, foreign, is_filling=any(active(loose, observers)))),
-        # What a killed write left in the middle of a unit; its files go back by the unit's own way.
-        (FILES, _removed_temporaries(_pairs(each for each in done if each.step.unit), observers.files)),
-        (SERVICES, start_services(_pairs(done))),
-        (SERVICES, enable_timers(_pairs(done), observers)),
-        (SERVICES, enable_unit_files(_pairs(done), observers)),
-    ]
     cause = f"run {record.header.run} is undone"
-    chosen = [(phase, actions) for phase, actions in parts if phase in (FILES, SERVICES) or not keeps_objects]
+    loose = _outside_units(done)
+    foreign = foreign_files(loose, observers.files)
+    begun = ((each.step, each.before) for each in done)
+    back = tuple(units_way_back(plan.steps, begun, observers.files, lambda path, former: put_back(path, former, kept)))
+    objects = _objects_at(_moment_of_objects(record, done, has_units=bool(back)), record, done, kept)
+
+    def steps(parts: Iterable[Part]) -> Iterator[Step]:
+        chosen = (part for part in parts if part[0] in (FILES, SERVICES) or not keeps_objects)
+        return (Step(action, cause, phase, node) for phase, actions in chosen for action in actions)
+
+    parts = (
+        *_parts_before_files(done, observers, objects, has_units=bool(back)),
+        *_parts_of_files(done, loose, observers, kept, foreign),
+    )
     # What somebody writes from here on, also until an interrupted undo goes on, is as foreign as what is there now.
-    judged = first_found(before for _, before in loose).keys() - _written_by_services(loose)
-    found = (Step(action, cause, phase, node) for phase, actions in chosen for action in actions)
-    steps = expecting(found, judged, lambda path: _digest(path, observers.files))
+    judged = first_found(each.before for each in loose).keys() - written_by_services(pairs_of(loose))
+    first = expecting(steps(parts), judged, lambda path: _digest(path, observers.files))
     # Last: what starts then finds the files of before.
-    units = tuple(replace(step, cause=cause, phase=f"undo/{step.unit}") for step in back)
-    late: list[tuple[str, Iterable[Action]]] = [
-        (OBJECTS, objects if is_local and back else ()),
-        (MEMBERS, _release_leases(done) if back else ()),
+    units = (replace(step, cause=cause, phase=f"undo/{step.unit}") for step in back)
+    ends = steps([(OBJECTS, objects(RestoringMoment.LAST)), (MEMBERS, _release_leases(done) if back else ())])
+    notes = (*_notes(done), *_pod_notes(pairs_of(done)), *_foreign_notes(foreign))
+    return Plan((*first, *units, *ends), notes)
+
+
+def _moment_of_objects(record: RunRecord, done: list[BegunStep], *, has_units: bool) -> RestoringMoment:
+    """Say when the way to the cluster is there: through this node's API server, through a pod of it, or elsewhere."""
+    if record.header.cluster == "local":
+        return RestoringMoment.LAST if has_units else RestoringMoment.BEFORE_SERVICES
+    return RestoringMoment.BEFORE_PODS if leads_through_this_node(pairs_of(done)) else RestoringMoment.BEFORE_FILES
+
+
+def _objects_at(
+    moment: RestoringMoment, record: RunRecord, done: list[BegunStep], kept: Callable[[str], bytes]
+) -> Callable[[RestoringMoment], tuple[Action, ...]]:
+    """Return what gives the actions that restore objects if they are asked for at that time, else none."""
+    is_made = record.header.cluster == "made"  # they go with the cluster
+    restored = () if is_made else tuple(restore_objects(pairs_of(done), kept))
+    return lambda asked: restored if asked is moment else ()
+
+
+def _parts_before_files(
+    done: list[BegunStep],
+    observers: Observers,
+    objects: Callable[[RestoringMoment], Iterable[Action]],
+    *,
+    has_units: bool,
+) -> list[Part]:
+    pairs = pairs_of(done)
+    return [
+        # First: a timer that fires meanwhile would meet an undo that is going on.
+        (SERVICES, disable_timers(pairs, observers)),
+        (MEMBERS, _leases_of_units(done) if has_units else ()),
+        (MEMBERS, _forget_members(done)),
+        (OBJECTS, objects(RestoringMoment.BEFORE_SERVICES)),
+        (SERVICES, stop_services(pairs, observers)),
+        (OBJECTS, objects(RestoringMoment.BEFORE_PODS)),
+        (SERVICES, remove_pods(pairs, observers)),
+        # Not before the API server of this node is gone: without its member it drops what the load balancer sends it.
+        (MEMBERS, _release_leases(done) if not has_units else ()),
+        (OBJECTS, objects(RestoringMoment.BEFORE_FILES)),
+        # Not before the objects: the service may be what leads to the cluster.
+        (SERVICES, disable_unit_files(pairs, observers)),
     ]
-    ends = tuple(Step(action, cause, phase, node) for phase, actions in late if not keeps_objects for action in actions)
-    return Plan((*steps, *units, *ends), (*_notes(done), *_pod_notes(_pairs(done)), *_foreign_notes(foreign)))
+
+
+def _parts_of_files(
+    done: list[BegunStep],
+    loose: list[BegunStep],
+    observers: Observers,
+    kept: Callable[[str], bytes],
+    foreign: frozenset[str],
+) -> list[Part]:
+    """Return how files go back, and what runs on them afterwards."""
+    pairs, files = pairs_of(loose), observers.files
+    is_filling = any(active(pairs, observers))
+    return [
+        (FILES, restore_files(pairs, files, kept, foreign, is_filling=is_filling)),
+        # What a killed write left in the middle of a unit; its files go back by the unit's own way.
+        (FILES, removed_temporaries(pairs_of(each for each in done if each.step.unit), files)),
+        (SERVICES, start_services(pairs_of(done))),
+        (SERVICES, enable_timers(pairs_of(done), observers)),
+        (SERVICES, enable_unit_files(pairs_of(done), observers)),
+    ]
 
 
 def _outside_units(done: list[BegunStep]) -> list[BegunStep]:
@@ -168,10 +206,6 @@ def _begun(plan: Plan, record: RunRecord) -> list[BegunStep]:
         )
         for index in sorted(begun)
     ]
-
-
-def _pairs(done: Iterable[BegunStep]) -> list[tuple[Action, PreImage]]:
-    return [(each.step.action, each.before) for each in done]
 
 
 def _refuse(record: RunRecord) -> None:
@@ -258,155 +292,3 @@ def _pod_notes(done: list[tuple[Action, PreImage]]) -> Iterator[Note]:
 def _foreign_notes(paths: Iterable[str]) -> Iterator[Note]:
     for path in sorted(paths):
         yield Note(f"{path} holds something else than the run wrote there: it stays as it is", phase=FILES)
-
-
-def foreign_files(done: Iterable[BegunStep], files: FileView) -> frozenset[str]:
-    """Return the files that hold neither what the run wrote nor what it found: somebody else has written them since.
-
-    What a service makes is not known by its content, and is never among them.
-    """
-    steps = list(done)
-    services = _written_by_services(_pairs(steps))
-    paths = first_found(each.before for each in steps)
-    return frozenset(path for path in paths if path not in services and _is_foreign(path, steps, files))
-
-
-def _is_foreign(path: str, steps: list[BegunStep], files: FileView) -> bool:
-    found = files.read(path)
-    if found is None:
-        return False
-    digest = digest_of(found)
-    for each in steps:
-        is_former = any(file.path == path and file.sha256 == digest for file in each.before.files)
-        if is_former or traits_of(each.step.action).wrote(each.step.action, path, found, each.facts):
-            return False
-    return True
-
-
-def restore_files(
-    done: Iterable[tuple[Action, PreImage]],
-    files: FileView,
-    kept: Callable[[str], bytes],
-    foreign: frozenset[str] = frozenset(),
-    *,
-    is_filling: bool = False,
-) -> Iterator[Action]:
-    """Yield what restores files and folders, the last change first; what is as it was is left alone.
-
-    Files that are `foreign` stay. With `is_filling`, services are still writing to their folders.
-    """
-    steps = list(done)
-    for folder in filled_folders(steps).values():
-        yield from _emptied(folder, files, is_filling=is_filling)
-    yield from _removed_temporaries(steps, files)
-    yield from _removed_new_files(steps, files)
-    coming = _written_by_services(steps) if is_filling else frozenset[str]()
-    for path, former in reversed(first_found(before for _, before in steps).items()):
-        if former is None and path in coming:
-            yield RemoveFile(path=path)
-        elif path not in foreign:
-            yield from _restored(path, former, files, kept)
-    yield from _former_owners(steps, files)
-    yield from _removed_folders(steps, files, foreign)
-
-
-def _written_by_services(steps: list[tuple[Action, PreImage]]) -> frozenset[str]:
-    return frozenset(path for action, _ in steps if isinstance(action, ControlService) for path in action.writes)
-
-
-def _filled_by_services(steps: list[tuple[Action, PreImage]]) -> Iterator[str]:
-    """Yield every file and folder that services of the run write to."""
-    for action, _ in steps:
-        if isinstance(action, ControlService):
-            yield from (*action.fills, *action.writes)
-
-
-def _restored(
-    path: str, former: FilePreImage | None, files: FileView, kept: Callable[[str], bytes]
-) -> Iterator[Action]:
-    if former is None:
-        if files.owner(path) is not None:
-            yield RemoveFile(path=path)
-        return
-    content = kept(former.sha256)
-    if files.read(path) != content:
-        yield WriteFile(path=path, content=content, mode=former.mode, is_secret=True)
-    yield from _former_owner(OwnerPreImage(path, former.uid, former.gid, former.mode), files, is_new=True)
-
-
-def _put_back(path: str, former: FilePreImage | None, kept: Callable[[str], bytes]) -> Iterator[Action]:
-    """Yield what restores a file that is away."""
-    if former is not None:
-        yield WriteFile(path=path, content=kept(former.sha256), mode=former.mode, is_secret=True)
-        if (former.uid, former.gid) != (0, 0):
-            yield ChangeOwner(path=path, uid=former.uid, gid=former.gid, mode=former.mode)
-
-
-def _former_owner(former: OwnerPreImage, files: FileView, *, is_new: bool = False) -> Iterator[Action]:
-    found = files.owner(former.path)
-    # A file that has to be written again belongs to us at first.
-    found = (0, 0, former.mode) if found is None and is_new else found
-    if found is not None and found != (former.uid, former.gid, former.mode):
-        yield ChangeOwner(path=former.path, uid=former.uid, gid=former.gid, mode=former.mode)
-
-
-def _former_owners(steps: list[tuple[Action, PreImage]], files: FileView) -> Iterator[Action]:
-    found: dict[str, OwnerPreImage] = {}
-    made = {path for _, before in steps for path in (*before.absent_files, *before.absent_folders)}
-    for action, before in steps:
-        for each in before.owners:
-            found.setdefault(each.path, each)
-        if isinstance(action, RemoveFolder):
-            yield from (MakeFolder(path=each.path, mode=each.mode) for each in before.owners if each.path not in made)
-    for former in found.values():
-        if former.path not in made:
-            yield from _former_owner(former, files)
-
-
-def _removed_temporaries(steps: list[tuple[Action, PreImage]], files: FileView) -> Iterator[Action]:
-    for action, before in steps:
-        for path in traits_of(action).writes(action):
-            for each in temporaries(path, files):
-                if each not in before.temporaries:
-                    yield RemoveFile(path=each)
-
-
-def _removed_new_files(steps: list[tuple[Action, PreImage]], files: FileView) -> Iterator[Action]:
-    for path in dict.fromkeys(path for _, before in steps for path in before.new_files):
-        if files.owner(path) is not None:
-            yield RemoveFile(path=path)
-
-
-def _removed_folders(
-    steps: list[tuple[Action, PreImage]], files: FileView, foreign: frozenset[str]
-) -> Iterator[Action]:
-    found: dict[str, bool] = {}
-    for action, before in steps:
-        for path in before.absent_folders:
-            found[path] = found.get(path, False) or (isinstance(action, MakeFolder) and path == action.path)
-    for path, is_ours in reversed(found.items()):
-        if files.owner(path) is None:
-            continue
-        # A folder that a step of its own made was made to be filled, and whatever is in it came after that.
-        if is_ours and files.entries(path):
-            inside = (each.removeprefix(f"{path}/") for each in sorted(foreign) if each.startswith(f"{path}/"))
-            keeps = tuple(dict.fromkeys(each.split("/")[0] for each in inside))
-            is_quiet = not any(f"{each}/".startswith(f"{path}/") for each in _filled_by_services(steps))
-            yield EmptyFolder(path=files.resolve(path), keeps=keeps, is_resolved=True, is_quiet=is_quiet)
-        yield RemoveFolder(path=path)
-
-
-def _emptied(folder: FolderPreImage, files: FileView, *, is_filling: bool) -> Iterator[Action]:
-    """Yield the removal of what was added to a folder since, and is added until its service has stopped."""
-    if folder.names is None:
-        yield from _removed_tree(folder.path, files)
-    elif files.has_folder(folder.path) and (is_filling or set(files.entries(folder.path)) - set(folder.names)):
-        yield EmptyFolder(path=files.resolve(folder.path), keeps=folder.names, is_resolved=True)
-
-
-def _removed_tree(path: str, files: FileView) -> Iterator[Action]:
-    if files.has_folder(path):
-        yield EmptyFolder(path=files.resolve(path), is_resolved=True)
-        yield RemoveFolder(path=path)
-    elif files.owner(path) is not None or path.rpartition("/")[2] in files.entries(path.rpartition("/")[0]):
-        yield RemoveFile(path=path)
