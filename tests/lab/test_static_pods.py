@@ -3,26 +3,13 @@
 import pytest
 
 from tests.support.phases.static_pods import swap_of_all
+from tools.harness.faults import ANSWERS_AND_ENDS, FOLDER, MOUNTED, PATH
 from tools.harness.killing import KillPoint
 from tools.harness.lab import LabUnderTest, put
 from tools.harness.swapping import COMPONENTS, Swapping
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 STEPS = len(swap_of_all().steps)
-
-# A scheduler that ends as soon as it has answered. However slowly it starts, its container ends before the 5 s in which
-# a scheduler settles: the last question is asked after 3.5 s and takes a second at most. One that has not answered by
-# then ends as well, and is asked anew in the next container. The image has no shell, so the one of the machine is mounted.
-EXITS = """#!/bin/sh
-end=$(($(/bin/date +%s%3N) + 3500))
-/usr/local/bin/kube-scheduler "$@" &
-while [ "$(/bin/date +%s%3N)" -lt "$end" ]; do
-    /bin/curl -ksf -m 1 https://127.0.0.1:10259/readyz >>/fault/answers && break
-    /bin/sleep 0.1
-done
-kill -9 $!
-"""
-MOUNTED = {"/root/fault": "/fault", "/bin": "/bin", "/lib": "/lib", "/lib64": "/lib64"}
 
 
 @pytest.fixture
@@ -82,13 +69,13 @@ def test_component_that_cannot_start_is_taken_back_with_the_reason(node: Swappin
 
 def test_component_that_answers_its_probes_and_then_ends_is_not_settled(node: Swapping) -> None:
     before = node.manifests()
-    node.lab.exec("cp1", "mkdir", "-p", "/root/fault")
-    put(node.lab, "cp1", "/root/fault/kube-scheduler", EXITS)
-    node.lab.exec("cp1", "chmod", "755", "/root/fault/kube-scheduler")
+    node.lab.exec("cp1", "mkdir", "-p", FOLDER)
+    put(node.lab, "cp1", f"{FOLDER}/kube-scheduler", ANSWERS_AND_ENDS)
+    node.lab.exec("cp1", "chmod", "755", f"{FOLDER}/kube-scheduler")
     failed = node.swap("exits", ["kube-scheduler"], edits=exiting(), undoes=True, within_s=40)
     assert failed.returncode == 1
     assert "kube-scheduler to run steadily" in failed.stderr
-    answers = node.lab.exec("cp1", "cat", "/root/fault/answers").stdout
+    answers = node.lab.exec("cp1", "cat", f"{FOLDER}/answers").stdout
     assert answers.startswith("ok"), "its own probe was answered before it ended"
     assert node.manifests() == before
     assert node.is_ready()
@@ -98,7 +85,7 @@ def exiting() -> list[tuple[str, str]]:
     """Return the edits of a manifest after which the script is what its command runs."""
     mounts = "".join(f"    - {{mountPath: {inside}, name: f{n}}}\n" for n, inside in enumerate(MOUNTED.values()))
     volumes = "".join(f"  - {{name: f{n}, hostPath: {{path: {path}}}}}\n" for n, path in enumerate(MOUNTED))
-    env = "    env:\n    - {name: PATH, value: '/fault:/usr/local/bin:/bin'}\n"
+    env = f"    env:\n    - {{name: PATH, value: '{PATH}'}}\n"
     return [
         ("    volumeMounts:\n", f"{env}    volumeMounts:\n{mounts}"),
         ("  volumes:\n", f"  volumes:\n{volumes}"),

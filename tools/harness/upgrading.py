@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.harness.faults import ANSWERS_AND_ENDS, FOLDER, MOUNTED, PATH
 from tools.harness.killing import KillPoint
 from tools.harness.lab import LabUnderTest, put
 from tools.harness.swapping import COMPONENTS
@@ -64,35 +65,23 @@ UNREADY = Fault(
     (_argument("--etcd-readycheck-timeout=1ns"),),
     "this node's API server to be ready",
 )
-# Ends as soon as it is ready, and before it counts as settled however slowly it starts. The image has no shell, so that
-# of the machine is mounted.
-_EXITS = """#!/bin/sh
-/usr/local/bin/kube-scheduler "$@" &
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
-    /bin/curl -ksf -m 1 https://127.0.0.1:10259/readyz >>/fault/answers && break
-    /bin/sleep 0.2
-done
-kill $!
-wait $!
-"""
-_MOUNTED = {"/root/fault": "/fault", "/bin": "/bin", "/lib": "/lib", "/lib64": "/lib64"}
 _CONTAINER = "/spec/containers/0"
 EXITING = Fault(
     "it answers its probes and ends",
     "kube-scheduler",
     (
-        {"op": "add", "path": f"{_CONTAINER}/env", "value": [{"name": "PATH", "value": "/fault:/usr/local/bin:/bin"}]},
+        {"op": "add", "path": f"{_CONTAINER}/env", "value": [{"name": "PATH", "value": PATH}]},
         *(
             {"op": "add", "path": f"{_CONTAINER}/volumeMounts/-", "value": {"name": f"f{number}", "mountPath": inside}}
-            for number, inside in enumerate(_MOUNTED.values())
+            for number, inside in enumerate(MOUNTED.values())
         ),
         *(
             {"op": "add", "path": "/spec/volumes/-", "value": {"name": f"f{number}", "hostPath": {"path": path}}}
-            for number, path in enumerate(_MOUNTED)
+            for number, path in enumerate(MOUNTED)
         ),
     ),
     "kube-scheduler to run steadily",
-    script=_EXITS,
+    script=ANSWERS_AND_ENDS,
 )
 FAULTS = (CRASHING, UNREADY, EXITING)
 
@@ -124,10 +113,10 @@ class Upgrading:
     def fail(self, node: str, fault: Fault, *words: str) -> subprocess.CompletedProcess[str]:
         """Upgrade a node with a fault among its patches."""
         patch = json.dumps([*fault.operations])
-        self.lab.exec(node, "sh", "-c", f"rm -rf {_FAULTY} && cp -r {PATCHES} {_FAULTY} && mkdir -p /root/fault")
+        self.lab.exec(node, "sh", "-c", f"rm -rf {_FAULTY} && cp -r {PATCHES} {_FAULTY} && mkdir -p {FOLDER}")
         put(self.lab, node, f"{_FAULTY}/{fault.file}", f"{patch}\n")
-        put(self.lab, node, "/root/fault/kube-scheduler", fault.script or "#!/bin/sh\n")
-        self.lab.exec(node, "chmod", "755", "/root/fault/kube-scheduler")
+        put(self.lab, node, f"{FOLDER}/kube-scheduler", fault.script or "#!/bin/sh\n")
+        self.lab.exec(node, "chmod", "755", f"{FOLDER}/kube-scheduler")
         put(self.lab, node, _CONFIG, _DOCUMENT)
         return self.run(node, "upgrade", *words, "--config", _CONFIG, check=False)
 
