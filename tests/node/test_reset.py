@@ -1,5 +1,7 @@
 """What reset asks before it removes anything, and how it finds out that others count its member."""
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -7,11 +9,16 @@ import pytest
 from garboard.cli.main import run
 from garboard.engine import Plan
 from garboard.errors import GarboardError
+from garboard.etcd import EtcdMembers
 from garboard.host.node_machine import NodeMachine
+from garboard.host.root import inside
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
 from garboard.model.lifecycle import ResetConfiguration
+from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
+from garboard.node.observe import looking_again
 from garboard.node.reset import RESET_WORKFLOW
+from garboard.node.wiring import RunSettings, wired_for
 from garboard.node.workflow import LocalNode
 from garboard.phases import select
 from garboard.phases.reset import RESET
@@ -143,3 +150,33 @@ def test_dead_single_node_is_reset_as_ever(
     with etcd_cluster(binaries.locate_for("etcd", str(DEFAULT_VERSION)), certificates, tmp_path, "a") as cluster:
         assert run([*killed(cluster, "a"), "reset", "--dry-run"]) == 0
         assert "empty /data/member" in capsys.readouterr().out
+
+
+@pytest.mark.real
+def test_members_are_among_what_the_plan_was_made_from(
+    binaries: Binaries, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificates = make_certificates(tmp_path)
+    with etcd_cluster(binaries.locate_for("etcd", str(DEFAULT_VERSION)), certificates, tmp_path, *"abc") as cluster:
+        machine = rootfs_of(cluster.members["a"])
+        folder = cluster.members["a"].folder / "etc/kubernetes/pki/etcd"
+        folder.mkdir(parents=True)
+        (folder / "ca.crt").write_bytes(certificates.ca.read_bytes())
+        (folder / "healthcheck-client.crt").write_bytes(certificates.client.read_bytes())
+        (folder / "healthcheck-client.key").write_bytes(certificates.client_key.read_bytes())
+
+        def observed() -> str:
+            assert run([*machine, "reset", "--dry-run", "-o", "json"]) == 0
+            of = json.loads(capsys.readouterr().out)["observed"]["of"]
+            return str(next(each["digest"] for each in of if each["name"] == "members of etcd"))
+
+        before = observed()
+        assert before == observed()
+        endpoints = ",".join(cluster.client().endpoints)
+        settings = RunSettings(certificates_dir=DEFAULT_CERTIFICATES_DIR, etcd_endpoints=endpoints)
+        here, reporter = NodeMachine(None), MemoryReporter()
+        with inside(machine[1]), wired_for(Plan(), here, settings, datetime.now(UTC), reporter) as wiring:
+            look = looking_again(here, wiring.cluster, wiring.member_lines)
+            assert look("members of etcd") == before, "a run looks at the same members again"
+        EtcdMembers(cluster.client(), reporter.report).add("d", "https://127.0.0.1:1")
+        assert observed() != before

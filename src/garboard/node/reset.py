@@ -22,7 +22,7 @@ from garboard.model.paths import ADMIN_CONF, DEFAULT_CERTIFICATES_DIR
 from garboard.node.configuration import open_config
 from garboard.node.interpreters.members import EtcdReader
 from garboard.node.interpreters.objects import NodeCluster
-from garboard.node.observe import read_options
+from garboard.node.observe import observed_members, read_options
 from garboard.node.transaction import RunPolicy
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode, Observed, Prepared, Workflow, WorkflowRequest
@@ -104,7 +104,8 @@ def _observe(
         if context.is_only_voter and context.local:
             refuse_other_members(context, etcd.members(context.local.client_urls))
 
-    yield Observed(context=context, settings=settings, cluster=cluster, recheck=recheck)
+    members = (observed_members(each.line for each in context.members),) if context.members else ()
+    yield Observed(context=context, settings=settings, cluster=cluster, observations=members, recheck=recheck)
 
 
 def _certificates_dir(config: ResetConfiguration, request: WorkflowRequest, cluster: NodeCluster) -> str:

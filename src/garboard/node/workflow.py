@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from garboard.config import GivenFlags, check_mixed_flags
 from garboard.documents import write_yaml
-from garboard.engine import Executor, Plan, PutObject, plan_as_json, plan_as_text, with_preconditions
+from garboard.engine import Executor, Observation, Plan, PutObject, plan_as_json, plan_as_text, with_preconditions
 from garboard.host.locks import user_lock
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
@@ -64,6 +64,7 @@ class Observed(Generic[ContextT]):
     settings: RunSettings
     cluster: "NodeCluster | None" = None
     keys: "KeySource | None" = None  # keys that are being made already
+    observations: Sequence[Observation] = ()  # what was read besides files and objects
     recheck: Callable[[], None] = lambda: None  # raises if what was observed has changed until the user has confirmed
 
 
@@ -161,7 +162,8 @@ def _planned(
         plan = plan_workflow(selected, observed.context, refuses_blocked=not prepared.is_shown)
         expecting = with_preconditions(plan, machine.digest)
         objects = observed.cluster.observed() if observed.cluster else ()
-        yield replace(expecting, observed=(*machine.observed(), *objects)), observed
+        found = (*machine.observed(), *observed.observations, *objects)
+        yield replace(expecting, observed=tuple(sorted(found, key=lambda each: each.name))), observed
 
 
 def command_of(name: str, request: WorkflowRequest) -> str:

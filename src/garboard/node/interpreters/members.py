@@ -150,11 +150,7 @@ class EtcdMembership:
 
     def lines(self) -> tuple[str, ...]:
         """Return a line for each member: its id, name, URLs, and whether it is a learner."""
-        found = self._members.client.members()
-        return tuple(
-            f"{each.hex_id} {each.name} {','.join(each.peer_urls)} {','.join(each.client_urls)} {each.is_learner}"
-            for each in found
-        )
+        return tuple(each.line for each in _observed(self._members.client.members()))
 
     def has(self, peer_url: str) -> bool:
         """Say whether etcd has a member with this peer URL."""

@@ -34,6 +34,11 @@ class ObservedMember:
     is_learner: bool
     id: str = ""  # in hexadecimal digits, as etcd's own tools print it
 
+    @property
+    def line(self) -> str:
+        """All that etcd says of the member: it differs when anything about that does."""
+        return f"{self.id} {self.name} {','.join(self.peer_urls)} {','.join(self.client_urls)} {self.is_learner}"
+
 
 @dataclass(frozen=True, slots=True)
 class StoredMembers:
