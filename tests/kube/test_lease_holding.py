@@ -1,6 +1,8 @@
 """Waiting for a Lease, holding it and losing it, on a clock that the test sets."""
 
 import dataclasses
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -65,8 +67,13 @@ class Waiting:
 
 
 @pytest.fixture
-def waiting(kubeconfig: Kubeconfig) -> Waiting:
-    return Waiting(read_access(kubeconfig.to_bytes(), "admin.conf", lambda _path: None))
+def access(kubeconfig: Kubeconfig) -> Access:
+    return read_access(kubeconfig.to_bytes(), "admin.conf", lambda _path: None)
+
+
+@pytest.fixture
+def waiting(access: Access) -> Waiting:
+    return Waiting(access)
 
 
 def test_free_lease_is_written_as_clusters_in_the_field_hold_it(api: FakeApi, waiting: Waiting) -> None:
@@ -246,6 +253,36 @@ def test_api_server_that_is_away_does_not_lose_the_lease(api: FakeApi, waiting: 
         waiting.leases.check()
         waiting.is_away = False
         waiting.leases.confirm()
+
+
+def test_renewals_in_vain_lose_no_lease_and_go_on_once_the_api_server_is_back(
+    api: FakeApi, access: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("garboard.kube.lease_holding.RENEWALS", 15_000)
+    is_away, is_back, attempts = threading.Event(), threading.Event(), threading.Semaphore(0)
+
+    def connect() -> KubeClient:
+        if is_away.is_set() and not is_back.is_set():
+            attempts.release()
+            raise ClusterUnreachable("away")
+        return KubeClient(access, patience_s=0.0)
+
+    def renewed() -> str:
+        return str(api.objects[PATH]["spec"]["renewTime"])
+
+    with ClusterLeases(connect, lambda _line: None) as leases:
+        leases.acquire(CLAIM, timeout_s=5)
+        is_away.set()
+        for _ in range(3):
+            assert attempts.acquire(timeout=30)
+        leases.check()
+        before = renewed()
+        is_back.set()
+        give_up_at = time.monotonic() + 30
+        while renewed() == before:
+            assert time.monotonic() < give_up_at, "it was not renewed again"
+            time.sleep(0.001)
+        leases.check()
 
 
 def test_what_is_confirmed_is_believed_for_a_moment_and_then_renewed(api: FakeApi, waiting: Waiting) -> None:
