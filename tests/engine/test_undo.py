@@ -420,6 +420,19 @@ def test_objects_wait_for_the_unit_that_brings_back_the_api_server_of_this_node(
     assert [type(each) for each in undone(run, observers)] == [RemoveFile, WriteFile, DeleteObject]
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_other_files_are_as_before_when_the_pods_of_a_unit_start_again(moment: str) -> None:
+    path, certificate = "/etc/kubernetes/manifests/etcd.yaml", "/etc/kubernetes/pki/etcd/server.crt"
+    files = MemoryFiles({path: (0o600, b"old"), certificate: (0o644, b"old")})
+    observers, interpreters = Observers(files=files), interpreters_over(files=files)
+    issued, *swapped = plan(write(certificate), RemoveFile(path=path), write(path)).steps
+    unit = [replace(step, unit="static-pods") for step in swapped]
+    steps = [issued, *unit] if moment == "before" else [*unit, issued]
+    run = carried_out(Plan(tuple(steps)), interpreters, observers)
+    written = [each.path for each in undone(run, observers) if isinstance(each, RemoveFile | WriteFile)]
+    assert written == [certificate, path, path]
+
+
 def test_shared_object_loses_only_the_keys_of_the_run() -> None:
     files, cluster = MemoryFiles(), Objects()
     observers, interpreters = Observers(files=files, objects=cluster), interpreters_over(files=files, objects=cluster)
