@@ -31,6 +31,7 @@ from garboard.engine import (
 from garboard.errors import GarboardError
 from garboard.host.node_machine import NodeMachine
 from garboard.host.runs import RunFolders
+from garboard.node.interpreters.members import EtcdMembership
 from garboard.node.observe import ObservedMachine
 from garboard.node.runs import Runs
 from garboard.node.transaction import RunOptions, RunPolicy, Transactions
@@ -139,6 +140,45 @@ def test_undo_that_was_killed_goes_on(certs: list[str], tmp_path: Path, capsys: 
     assert "it undoes" in capsys.readouterr().out
     assert run(["resume"]) == 0
     assert not (tmp_path / "pki").exists()
+
+
+def test_undo_that_goes_on_leaves_what_has_come_into_a_folder_that_it_is_to_empty(waiting: "Unconfirmed") -> None:
+    waiting.carry_out()
+    (waiting.made / "of the run").write_text("")
+    kill_at("0 begun", ["undo"])
+    time.sleep(0.02)  # the kernel's clock for files is a few milliseconds behind
+    (waiting.made / "of another").write_text("")
+    assert run(["undo"]) == 0
+    assert waiting.file.read_text() == "former"
+    assert [each.name for each in waiting.made.iterdir()] == ["of another"]
+
+
+def test_reset_that_goes_on_is_refused_once_other_members_of_etcd_vote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_way, made, url = tmp_path / "file", tmp_path / "made", "https://192.0.2.10:2379"
+    in_the_way.write_text("")
+    steps = (Step(MakeFolder(path=str(path), mode=0o700), "") for path in (in_the_way / "below", made))
+    settings = RunSettings(certificates_dir="/etc/kubernetes/pki", lone_member=url)
+    options = RunOptions(command="reset", policy=RunPolicy(supersedes=True, is_undoable=False))
+    transactions = Transactions(Runs(NodeMachine(None)), MemoryReporter())
+    with pytest.raises(GarboardError):
+        transactions.carry_out(Plan(tuple(steps)), settings, options)
+    in_the_way.unlink()
+    asked: list[tuple[str, ...]] = []
+
+    def refuse(_membership: EtcdMembership, client_urls: tuple[str, ...]) -> None:
+        asked.append(client_urls)
+        if len(asked) == 1:
+            raise StalePlan("others vote by now")
+
+    monkeypatch.setattr(EtcdMembership, "refuse_other_voters", refuse)
+    with pytest.raises(StalePlan, match="others vote"):
+        transactions.resume(RunOptions(command="resume"))
+    assert not made.exists()
+    transactions.resume(RunOptions(command="resume"))
+    assert made.is_dir()
+    assert asked == [(url,), (url,)]
 
 
 def test_journal_holds_the_plan_of_the_dry_run(
