@@ -729,10 +729,13 @@ def test_file_that_was_made_between_a_kill_and_resume_is_not_replaced(
     kill_at("3 begun", certs)
     mine = tmp_path / "pki/sa.key"
     mine.write_text("mine")
+    before = inodes(tmp_path / "pki")
     assert run(["resume"]) == 1
     told = capsys.readouterr().err
     assert f"error[stale-plan]: the plan is stale: {mine} has been made since (phase certs/sa)" in told
+    assert "nothing was changed; put back what was there" in told
     assert "garboard undo" in told
+    assert inodes(tmp_path / "pki") == before, "no step before the one of the file was begun"
     assert run(["undo"]) == 0
     assert inodes(tmp_path / "pki").keys() == {str(mine)}
     assert mine.read_text() == "mine"
