@@ -19,6 +19,7 @@ from garboard.engine import (
     MakeFolder,
     Observers,
     Plan,
+    PullImage,
     ReleaseLease,
     RunHeader,
     Step,
@@ -162,6 +163,12 @@ def taken_away(api: FakeApi) -> Callable[[], None]:
             time.sleep(0.01)
 
     return take
+
+
+def test_images_are_pulled_before_anybody_has_to_wait_for_the_lease() -> None:
+    actions = [type(step.action) for step in swap_of_all(has_images=False).steps]
+    assert actions[:2] == [PullImage, AcquireLease]
+    assert actions[-1] is ReleaseLease
 
 
 def test_swap_holds_the_lease_from_before_its_first_step_to_after_its_last(

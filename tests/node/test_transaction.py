@@ -22,6 +22,7 @@ from garboard.engine import (
     Journal,
     MakeFolder,
     Plan,
+    PlanRefused,
     ShowMessage,
     StalePlan,
     Step,
@@ -179,6 +180,17 @@ def test_reset_that_goes_on_is_refused_once_other_members_of_etcd_vote(
     transactions.resume(RunOptions(command="resume"))
     assert made.is_dir()
     assert asked == [(url,), (url,)]
+
+
+def test_unit_that_could_not_go_back_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    file, made = tmp_path / "file", tmp_path / "made"
+    write = Step(WriteFile(path=str(file), content=b"", mode=0o600), "")
+    transactions = Transactions(Runs(NodeMachine(None)), MemoryReporter())
+    plan = Plan((write, Step(MakeFolder(path=str(made), mode=0o700), "", unit="static-pods")))
+    with pytest.raises(PlanRefused, match="could not go back"):
+        transactions.carry_out(plan, RunSettings(), RunOptions(command="change"))
+    assert not file.exists()
+    assert transactions.runs.all() == ()
 
 
 def test_journal_holds_the_plan_of_the_dry_run(

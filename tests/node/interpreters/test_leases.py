@@ -143,6 +143,25 @@ def test_run_that_fails_hands_its_peer_url_to_the_next_holder(api: FakeApi, run:
     assert ends[0]["outcomes"] == {LEASE_TOKEN: "0"}
 
 
+def test_run_does_not_begin_while_another_node_is_half_changed_but_one_that_had_begun_goes_on(
+    api: FakeApi, run: NodeRun
+) -> None:
+    left = {"garboard.dev/lease-payloads": "unit:cp-9"}
+    api.objects[PATH] = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "lock", "namespace": "kube-system", "resourceVersion": "7", "annotations": left},
+        "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3},
+    }
+    with pytest.raises(GarboardError, match="cp-9 was left in the middle") as caught:
+        run.carry_out(run.make("a"))
+    assert caught.value.error_class == "half-changed"
+    assert run.made == set()
+    assert api.objects[PATH]["metadata"]["annotations"]["garboard.dev/lease-payloads"].split(",")[0] == "unit:cp-9"
+    run.resume()
+    assert run.made == {"a"}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("times", [1, 2], ids=["between two steps", "in the middle of a step"])
 def test_run_that_is_interrupted_hands_its_peer_url_to_the_next_holder(

@@ -37,7 +37,7 @@ def manifest_of(component: str, note: str) -> bytes:
     return write_yaml({"metadata": {"name": component}, "spec": {"containers": [container]}}).encode()
 
 
-def swap_of_all(node_name: str = NODE) -> Plan:
+def swap_of_all(node_name: str = NODE, *, has_images: bool = True) -> Plan:
     """Return the plan that replaces all four pods of a node with a member of etcd."""
     pods = [
         ReplacedPod(component=each, former=manifest_of(each, "old"), manifest=manifest_of(each, "new"))
@@ -45,7 +45,7 @@ def swap_of_all(node_name: str = NODE) -> Plan:
     ]
     settings = SwapSettings(member_url="https://192.0.2.1:2380")
     swap = Swap(manifests={}, cause="it changed", node_name=node_name, cri_socket="", settings=settings)
-    return plan_under_lease(swap, pods, lambda _image: True)
+    return plan_under_lease(swap, pods, lambda _image: has_images)
 
 
 @dataclass
