@@ -1,5 +1,5 @@
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -28,6 +28,7 @@ from garboard.engine import (
     RemoveFolder,
     RemoveMember,
     RemoveSandboxes,
+    SaveSnapshot,
     Step,
     UndoRefused,
     Unmount,
@@ -37,6 +38,7 @@ from garboard.engine import (
 from garboard.engine.action import Action
 from garboard.engine.undo_objects import inverse_patch
 from garboard.node.interpreters import interpreters_over
+from garboard.phases.gates import ClusterVersionRaised
 from tests.support.engine.actions import (
     FakeLinks,
     FakeServices,
@@ -306,6 +308,19 @@ def test_way_to_the_cluster_stays_until_the_cluster_needs_no_change_any_more() -
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("is_through_a_pod", [True, False])
+def test_node_is_deleted_while_the_pod_is_there_that_leads_to_the_cluster(is_through_a_pod: bool) -> None:
+    files, services, links = MemoryFiles({}, {"/var": 0o755}), FakeServices(), FakeLinks()
+    start = replace(REGISTER, fills=("/var/kubelet",))
+    observers = Observers(files=files, services=services, links=links, runtime=Pods())
+    interpreters = interpreters_over(files=files, services=services, links=links)
+    run = carried_out(plan(LINK, start) if is_through_a_pod else plan(start), interpreters, observers, "elsewhere")
+    expected = [DeleteObject, RemoveSandboxes] if is_through_a_pod else [RemoveSandboxes, DeleteObject]
+    found = [type(each) for each in undone(run, observers)]
+    assert [each for each in found if each in expected] == expected
+    assert found[0] is ControlService, "the kubelet would register the node again"
+
+
 def test_agent_and_its_address_go_and_nothing_is_left_to_undo() -> None:
     files = MemoryFiles({}, {"/etc": 0o755})
     units, links = FakeUnitFiles(files), FakeLinks()
@@ -431,6 +446,31 @@ def test_other_files_are_as_before_when_the_pods_of_a_unit_start_again(moment: s
     run = carried_out(Plan(tuple(steps)), interpreters, observers)
     written = [each.path for each in undone(run, observers) if isinstance(each, RemoveFile | WriteFile)]
     assert written == [certificate, path, path]
+
+
+class Snapshots:
+    """An etcd whose snapshots are small."""
+
+    def save_snapshot(self, client_url: str, write: Callable[[bytes], object]) -> str:
+        write(b"snapshot")
+        return "digest"
+
+    def move_leader(self, peer_url: str, timeout_s: float) -> None:
+        raise AssertionError("nobody else is to lead")
+
+
+@pytest.mark.parametrize("may_last", [True, False])
+def test_snapshot_stays_where_what_was_changed_after_it_may_have_no_way_back(may_last: bool) -> None:
+    path, saved = "/etc/kubernetes/manifests/etcd.yaml", "/var/lib/garboard/etcd/1.db"
+    files = MemoryFiles({path: (0o600, b"old")}, {"/var/lib/garboard": 0o700})
+    observers, interpreters = Observers(files=files), interpreters_over(files=files, maintenance=Snapshots())
+    snapshot, remove, put_back = plan(
+        SaveSnapshot(path=saved, client_url="x"), RemoveFile(path=path), write(path)
+    ).steps
+    raised = ClusterVersionRaised(above="3.6") if may_last else None
+    unit = (replace(remove, unit="static-pods"), replace(put_back, unit="static-pods", lasts_once=raised))
+    run = carried_out(Plan((snapshot, *unit)), interpreters, observers)
+    assert (RemoveFile(path=saved) in undone(run, observers)) is not may_last
 
 
 def test_shared_object_loses_only_the_keys_of_the_run() -> None:

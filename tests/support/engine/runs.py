@@ -1,4 +1,4 @@
-"""A run in memory: its folder, and the codec of the requests that tests make."""
+"""A run in memory: its folder, and the codec of the requests and gates that tests make."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,9 +17,10 @@ from garboard.engine import (
 )
 from garboard.engine.journal import ClusterPlace
 from garboard.engine.pre_image import digest_of
+from garboard.phases.gates import cluster_version
 from tests.support.engine.actions import Wish
 
-CODEC = PlanCodec((Tagged("wish", Wish),))
+CODEC = PlanCodec((Tagged("wish", Wish), *cluster_version.JOURNAL_TYPES))
 
 
 @dataclass
