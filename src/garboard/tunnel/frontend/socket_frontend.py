@@ -85,10 +85,9 @@ class SocketFrontend(SocketEnd):
         self.cut()
 
     def give_up(self) -> None:
-        if self._is_closing:
-            self.cut()
-        else:
+        if not self._is_closing:
             self.tunnels.frontend_stalled(self.tunnel)
+        self.cut()  # what its socket holds counts, too
 
     def keep_early(self, data: bytes) -> None:
         self.take(len(data))
