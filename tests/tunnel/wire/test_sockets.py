@@ -186,6 +186,7 @@ def test_lingering_socket_gives_a_reader_up_only_if_it_takes_nothing(monkeypatch
             end.check_flush(now + 200)
             end.check_flush(now + 319)
             assert end.transport is not None
+            assert not end.transport.is_closing()
             end.check_flush(now + 321)
             await is_let_go(end)
             rest, was_clean = await read_all(reader)
