@@ -1,5 +1,6 @@
 """What every TLS context of ours trusts: authorities that OpenSSL's strict flag refuses, and intermediate ones."""
 
+import contextlib
 import re
 import shutil
 import ssl
@@ -179,3 +180,63 @@ def test_newer_pythons_accept_it_too(old: Certificates) -> None:
             capture_output=True, text=True, env={"PYTHONPATH": str(SOURCE.parent), "PYTHONDONTWRITEBYTECODE": "1"},
         )  # fmt: skip
         assert "client" in done.stdout, done.stderr
+
+
+def shown_chain(server: ssl.SSLContext) -> list[bytes]:
+    """What a client sees, as DER."""
+    asker = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    asker.check_hostname, asker.verify_mode = False, ssl.CERT_NONE
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client, end = asker.wrap_bio(to_client, to_server), server.wrap_bio(to_server, to_client, server_side=True)
+    for each in (client, end, client):
+        with contextlib.suppress(ssl.SSLError):  # it shows no certificate itself
+            each.do_handshake()
+    return [each.public_bytes(2) for each in client._sslobj.get_unverified_chain()]  # type: ignore[attr-defined]
+
+
+def as_der(*files: Path) -> list[bytes]:
+    return [ssl.PEM_cert_to_DER_cert(file.read_text()) for file in files]
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_server_shows_the_same_chain_when_it_need_not_look_for_it(
+    tmp_path: Path, length: int, version: ssl.TLSVersion
+) -> None:
+    """Of a certificate by itself, with its authority among those of clients, and in one file with others."""
+    (tmp_path / "other").mkdir()
+    of, other = make_certificates(tmp_path), make_certificates(tmp_path / "other")
+    clients = other if length == 1 else of
+    in_file = of.server
+    if length == 3:
+        in_file = tmp_path / "chain.crt"
+        in_file.write_bytes(of.server.read_bytes() + of.ca.read_bytes() + other.ca.read_bytes())
+    before, after = (server_tls(in_file, of.server_key, client_ca_file=clients.ca) for _ in range(2))
+    before.maximum_version = after.maximum_version = version
+    assert tls.keep_chain(after, of.server_key) == length
+    assert shown_chain(after) == shown_chain(before) == as_der(of.server, of.ca, other.ca)[:length]
+    assert after.verify_mode is ssl.CERT_REQUIRED
+    handshake(client_tls(of.ca, certificate=clients.client, key=clients.client_key), after)
+
+
+def signed(name: str, folder: Path, *more: str | Path) -> Path:
+    """A certificate, with its key beside it; an authority."""
+    made = folder / f"{name}.crt"
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
+    command = ["openssl", "req", "-x509", *new, "-keyout", made.with_suffix(".key"), "-out", made, *more]
+    subprocess.run(list(map(str, command)), check=True, capture_output=True)
+    return made
+
+
+def test_server_of_the_tunnel_looks_for_its_chain_once(tmp_path: Path) -> None:
+    """An authority that comes to the context later would be shown, too, by one that looks for it in each handshake."""
+    root = signed("root", tmp_path)
+    middle = signed("middle", tmp_path, "-CA", root, "-CAkey", root.with_suffix(".key"))
+    leaf = signed("leaf", tmp_path, "-CA", middle, "-CAkey", middle.with_suffix(".key"))
+    looks_each_time = server_tls(leaf, leaf.with_suffix(".key"), client_ca_file=middle)
+    context = ListenerKeys(KeyPair(leaf, leaf.with_suffix(".key"), middle), TlsPolicy()).context
+    for each in (looks_each_time, context):
+        assert shown_chain(each) == as_der(leaf, middle)
+        each.load_verify_locations(root)
+    assert shown_chain(looks_each_time) == as_der(leaf, middle, root)
+    assert shown_chain(context) == as_der(leaf, middle)

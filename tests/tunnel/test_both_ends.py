@@ -5,7 +5,8 @@ import contextlib
 import gc
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,15 @@ from garboard.tunnel.wire import packets
 from garboard.tunnel.wire.capabilities import WINDOW_BYTES
 from garboard.tunnel.wire.flow import MAX_PAYLOAD, StallPolicy
 from garboard.tunnel.wire.pipes import LARGE_PAYLOAD
-from tests.support.tunnel.clients import GrpcTunnel, HttpTunnel, Refused, echo_checked, echo_server, open_tunnel
+from tests.support.tunnel.clients import (
+    GrpcTunnel,
+    HttpTunnel,
+    Refused,
+    Tunnelled,
+    echo_checked,
+    echo_server,
+    open_tunnel,
+)
 from tests.support.tunnel.ends import agent_options, both_ends, fetch, server_options, until
 from tools.harness.certificates import Certificates, make_certificates
 
@@ -233,6 +242,66 @@ def test_stalled_reader_costs_its_neighbours_nothing_between_our_own_ends(
             await until(lambda: not stream.sender.pipes)
 
     asyncio.run(scenario())
+
+
+def test_reader_that_takes_nothing_is_cut_when_too_much_waits_at_the_server(
+    certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        policy = StallPolicy(most_bytes=WINDOW_BYTES)
+        async with (
+            both_ends(certificates, front, "http-connect", stall_policy=policy) as (server, _),
+            endless_source() as source,
+            echo_server() as echo,
+        ):
+            neighbour = await open_tunnel("http-connect", front, echo)
+            stalled = [await open_tunnel("http-connect", front, source) for _ in range(3)]
+            await until(lambda: len(server.proxy.frontends) < 4, 30)
+            await echo_checked(neighbour, 100_000)
+            for each in (*stalled, neighbour):
+                await each.close()
+
+    asyncio.run(scenario())
+    assert [line for line in caplog.messages if line.startswith("connections.cut count=")]
+
+
+def test_endpoint_that_takes_nothing_is_cut_when_too_much_waits_at_the_agent(
+    certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with serve(server_options(certificates, front, "http-connect")) as server, echo_server() as echo:
+            options = agent_options(certificates, server.agent_port)
+            async with run_agent(replace(options, stall_policy=StallPolicy(most_bytes=WINDOW_BYTES))) as agent:
+                await until(lambda: server.proxy.streams)
+                with deaf_endpoint() as address:
+                    stalled = [await open_tunnel("http-connect", front, address) for _ in range(3)]
+                    pouring = [asyncio.create_task(pour_into(each)) for each in stalled]
+                    await until(lambda: agent.pool.open_endpoints < 3, 30)
+                    neighbour = await open_tunnel("http-connect", front, echo)
+                    await echo_checked(neighbour, 100_000)
+                    for task in pouring:
+                        task.cancel()
+                    for each in (*stalled, neighbour):
+                        each.abort()
+
+    asyncio.run(scenario())
+    assert [line for line in caplog.messages if line.startswith("connections.cut count=")]
+
+
+@contextlib.contextmanager
+def deaf_endpoint() -> Iterator[str]:
+    """It takes connections and reads nothing."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+async def pour_into(tunnel: Tunnelled) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            await tunnel.write(b"x" * 65536)
 
 
 def test_api_server_gets_packets_that_its_own_slow_client_takes_in_time(certificates: Certificates, front: str) -> None:

@@ -91,6 +91,24 @@ def test_connection_that_crosses_the_word_of_a_stopping_server_goes_to_another(
     asyncio.run(scenario())
 
 
+def test_agent_that_comes_while_its_server_stops_is_told(certificates: Certificates, front: str) -> None:
+    """Its handshake, or the review of its token, was under way."""
+
+    async def scenario() -> None:
+        async with echo_server() as address:
+            side = replace(server_options(certificates, front, "http-connect"), allowed=AllowList.parse([address]))
+            async with serve(side) as server:
+                server.proxy.drain()
+                node = replace(
+                    agent_options(certificates, server.agent_port),
+                    targets=(NodeTarget.parse(f"{free_ports(1)[0]}:{address}"),), bind_address=LOCAL,
+                )  # fmt: skip
+                async with run_agent(node) as agent:
+                    await until(lambda: any(each.is_draining for each in agent.ports.servers.backends))
+
+    asyncio.run(scenario())
+
+
 def test_server_that_stops_dials_nothing_more_for_nodes(certificates: Certificates, front: str) -> None:
     async def scenario() -> None:
         async with echo_server() as address, node_with_servers(certificates, front, address, 1) as ([server], _, port):

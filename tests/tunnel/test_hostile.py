@@ -105,3 +105,44 @@ def test_peer_that_reads_nothing_of_what_it_is_told_is_cut_off(
             writer.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        pytest.param([b"\x90" * 60], id="fields"),  # accept-encoding, of the static table: a byte for each
+        pytest.param([HeaderEncoder().encode([("x", "y" * 30_000)])] * 4, id="bytes"),
+    ],
+)
+def test_headers_are_bounded_more_closely_where_nobody_is_known_yet(
+    certificates: Certificates, front: str, requests: list[bytes]
+) -> None:
+    """What ends a connection to the port for agents is borne from an API server."""
+
+    async def scenario() -> None:
+        async with both_ends(certificates, front, "grpc") as (server, _):
+            tls = ssl.create_default_context(cafile=certificates.ca)
+            tls.load_cert_chain(certificates.client, certificates.client_key)
+            tls.set_alpn_protocols(["h2"])
+            agents = await asyncio.open_connection("127.0.0.1", server.agent_port, ssl=tls)
+            assert frames.GOAWAY in await _answers(*agents, requests)
+            assert frames.GOAWAY not in await _answers(*await asyncio.open_unix_connection(front), requests)
+
+    asyncio.run(scenario())
+
+
+async def _answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, requests: list[bytes]) -> set[int]:
+    """The kinds of the frames that come back, up to the answer to a ping or the end."""
+    writer.write(frames.PREFACE + frames.settings({}))
+    for number, more in enumerate(requests):
+        block = HeaderEncoder().encode(REQUEST) + more
+        writer.write(frames.header_frames(2 * number + 1, block, end_stream=True, max_frame=16_384))
+    writer.write(frames.ping(b"12345678"))
+    kinds: set[int] = set()
+    parser = frames.FrameReader(1 << 24)
+    async with asyncio.timeout(10):
+        with contextlib.suppress(OSError):
+            while not kinds & {frames.PING, frames.GOAWAY} and (data := await reader.read(65536)):
+                kinds |= {frame.kind for frame in parser.feed(data)}
+    writer.transport.abort()
+    return kinds

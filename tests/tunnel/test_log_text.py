@@ -16,7 +16,7 @@ from garboard.rpc import TcpTarget, client_tls
 from garboard.rpc.aio import AioClient
 from garboard.tunnel.agent.run import run_agent
 from garboard.tunnel.destinations import AllowList, NodeTarget
-from garboard.tunnel.log_text import one_word, quoted, subject_of
+from garboard.tunnel.log_text import MAX_TEXT, one_word, quoted, subject_of
 from garboard.tunnel.server.run import serve
 from garboard.tunnel.tls import ListenerTls, TlsPolicy
 from tests.support.tunnel.clients import HttpTunnel, echo_checked, echo_server
@@ -36,6 +36,16 @@ def messages(caplog: pytest.LogCaptureFixture, event: str) -> list[str]:
 def test_name_stays_one_word(text: str) -> None:
     assert one_word(text).isprintable()
     assert len(one_word(text).split()) == 1
+
+
+def test_name_that_is_too_long_is_cut_inside_of_its_quotes() -> None:
+    """Quotes that stayed open would take in the fields that follow."""
+    for text in ("a " * MAX_TEXT, "a" * (MAX_TEXT - 1) + " b", "'" * MAX_TEXT, "\n" * MAX_TEXT):
+        word = one_word(text)
+        assert word[0] == word[-1]
+        assert word[0] in "'\""
+        assert len(word) <= 4 * MAX_TEXT + 2
+    assert one_word("a" * 1000) == "a" * MAX_TEXT
 
 
 @pytest.mark.parametrize("text", ['a" b="c', "a\\", "a\nb", "a\u2028b", '\\" x', "\x1b[2J"])

@@ -11,9 +11,8 @@ _SHORT_NAMES: Final = {"commonName": "CN", "organizationName": "O", "organizatio
 
 def one_word(text: str) -> str:
     """A name or an address, so that it stays one word of its line and cannot pass for another."""
-    return (text if text.isprintable() and not set(text) & set(" ='\"") else repr(text).replace(" ", "\\x20"))[
-        :MAX_TEXT
-    ]
+    text = text[:MAX_TEXT]
+    return text if text.isprintable() and not set(text) & set(" ='\"") else repr(text).replace(" ", "\\x20")
 
 
 def quoted(text: str) -> str:

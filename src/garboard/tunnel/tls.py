@@ -88,10 +88,11 @@ def parse_minimum(text: str) -> ssl.TLSVersion:
 def server_context(keys: KeyPair, policy: TlsPolicy) -> ssl.SSLContext:
     """For a listener; with an authority, clients must show a certificate of it."""
     try:
-        context = server_tls(keys.certificate, keys.key, client_ca_file=keys.client_ca)
+        context = _agree(server_tls(keys.certificate, keys.key, client_ca_file=keys.client_ca), policy)
+        contexts.keep_chain(context, keys.key)
     except (OSError, ssl.SSLError) as error:
         raise _unusable(error, *keys.files) from error
-    return _agree(context, policy)
+    return context
 
 
 def _agree(context: ssl.SSLContext, policy: TlsPolicy) -> ssl.SSLContext:

@@ -155,3 +155,22 @@ def test_limit_for_what_waits_is_told_in_mib() -> None:
     assert agent.stall_policy.most_bytes == 100 << 20
     server = server_command.options_of(flags_of(server_command.server))
     assert server.stall_policy.most_bytes == 256 << 20
+
+
+def test_running_program_gives_memory_back_again_and_again() -> None:
+    program = """
+import asyncio
+from garboard.cli.tunnel import daemon
+
+given_back = []
+daemon.GIVE_BACK_EVERY_S = 0.01
+daemon.give_back_free_memory = lambda: given_back.append(True)
+
+async def main(signals: daemon.Signals) -> int:
+    while len(given_back) < 3:
+        await asyncio.sleep(0.01)
+    return 7
+
+raise SystemExit(daemon.run_daemon(main, verbosity=0))
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 7

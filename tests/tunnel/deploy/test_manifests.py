@@ -10,6 +10,7 @@ import yaml
 from garboard.cli.tunnel import agent as agent_command
 from garboard.cli.tunnel import server as server_command
 from garboard.cli.tunnel.daemon import MOST_DESCRIPTORS
+from garboard.tunnel.wire.flow import StallPolicy
 from tests.support.cli.tunnel.flags import flags_of
 from tests.support.tunnel.manifests import REVERSE, write_manifests
 
@@ -50,6 +51,13 @@ def test_unit_lets_the_agent_have_as_many_descriptors_as_it_takes(tmp_path: Path
     write_manifests(tmp_path, *REVERSE)
     unit = (tmp_path / "node/konnectivity-agent.service").read_text()
     assert f"LimitNOFILE={MOST_DESCRIPTORS}\n" in unit
+
+
+@pytest.mark.parametrize("name", ["control-plane/manifests/konnectivity-server", "node/manifests/konnectivity-agent"])
+def test_what_waits_for_slow_readers_takes_no_more_than_half_of_the_memory(tmp_path: Path, name: str) -> None:
+    write_manifests(tmp_path, *REVERSE)
+    [container] = load(tmp_path, f"{name}.yaml")["spec"]["containers"]
+    assert container["resources"]["limits"]["memory"] == f"{2 * StallPolicy().most_bytes >> 20}Mi"
 
 
 def test_api_server_is_told_where_it_is_found(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -10,6 +11,8 @@ import pytest
 
 from garboard.errors import ClusterUnreachable
 from garboard.tunnel.agent.run import Agent, run_agent
+from garboard.tunnel.dialer.dialer import Dialer
+from garboard.tunnel.server.agent_stream import AgentStream
 from garboard.tunnel.server.options import ServerOptions
 from garboard.tunnel.server.run import ProxyServer, serve
 from garboard.tunnel.server.tokens import (
@@ -25,6 +28,7 @@ from garboard.tunnel.server.tokens import (
     check_review,
 )
 from garboard.tunnel.tls import KeyPair
+from garboard.tunnel.wire.packets import DialRequest
 from tests.support.tunnel.clients import echo_checked, echo_server, open_tunnel
 from tests.support.tunnel.ends import agent_options, fetch, server_options, until
 from tools.harness.certificates import Certificates
@@ -244,7 +248,11 @@ async def token_agent(certificates: Certificates, server: ProxyServer, token: st
         yield agent
 
 
-def test_agent_with_a_good_token_serves(certificates: Certificates, front: str) -> None:
+def test_agent_with_a_good_token_serves_and_is_told_by_its_account(
+    certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The lines about connections of nodes begin with the same fields."""
+
     async def scenario() -> None:
         reviewer = Reviewer()
         async with (
@@ -257,8 +265,16 @@ def test_agent_with_a_good_token_serves(certificates: Certificates, front: str) 
             await echo_checked(tunnel, 100_000)
             await tunnel.close()
             assert reviewer.asked == [("good", RULES.audience)]
+            [stream] = server.proxy.streams.values()
+            assert isinstance(stream, AgentStream)
+            assert isinstance(stream.dialer, Dialer)
+            stream.dialer.peer_sent(DialRequest("tcp", "10.0.0.1:1", 1))  # which it may not
 
-    asyncio.run(scenario())
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+    told = [line for line in caplog.messages if line.startswith(("agent.connected ", "reverse.connection "))]
+    assert len(told) == 2
+    assert all(f" agent=a1 identity={RULES.username} from=127.0.0.1:" in line for line in told)
 
 
 @pytest.mark.parametrize("token", ["bad", "unreachable"])

@@ -10,7 +10,7 @@ import pytest
 
 from garboard.tunnel.wire import sockets
 from garboard.tunnel.wire.flow import NO_SOURCE, StallPolicy, StallWatch
-from garboard.tunnel.wire.sockets import SocketEnd
+from garboard.tunnel.wire.sockets import READ_AHEAD_BYTES, SocketEnd
 from tools.harness.certificates import Certificates
 
 SIZE = 16_000_000  # more than the kernel keeps for a reader that does not read
@@ -93,6 +93,105 @@ def test_slow_reader_that_says_something_after_the_end_still_gets_everything() -
                 transport.write(b"a heartbeat")
                 await asyncio.sleep(0.001)
             assert size == SIZE
+
+    asyncio.run(scenario())
+
+
+@contextlib.asynccontextmanager
+async def all_in_the_kernel() -> AsyncIterator[tuple[SocketEnd, asyncio.StreamReader, int]]:
+    """A socket end whose event loop has written everything, although the peer has not taken it; and how much it is."""
+    async with socket_end() as (end, reader):
+        assert end.transport is not None
+        size = 0
+        while end.backlog < 800_000:  # the peer's kernel has no more room
+            end.deliver(b"x" * 50_000, 50_000, NO_SOURCE)
+            size += 50_000
+            await asyncio.sleep(0)
+        assert end.transport.get_write_buffer_size() == 0
+        yield end, reader, size
+
+
+async def is_let_go(end: SocketEnd) -> None:
+    async with asyncio.timeout(10):
+        while end.transport is not None:
+            await asyncio.sleep(0.01)
+    assert end not in end.outflow.watch.flushing
+
+
+def test_slow_reader_for_whom_only_the_kernel_has_something_may_say_something_too() -> None:
+    async def scenario() -> None:
+        async with all_in_the_kernel() as (end, reader, size):
+            end.flush_and_close()
+            got, transport = 0, reader._transport  # type: ignore[attr-defined]
+            while data := await reader.read(16 * 1024):
+                got += len(data)
+                transport.write(b"a heartbeat")
+                await asyncio.sleep(0.001)
+            assert got == size
+            transport.close()
+            await is_let_go(end)
+
+    asyncio.run(scenario())
+
+
+def test_slow_reader_that_was_not_read_any_more_gets_everything() -> None:
+    """What it has said waits in the kernel, which resets a peer whose words nobody reads."""
+
+    async def scenario() -> None:
+        async with all_in_the_kernel() as (end, reader, size):
+            end.take(READ_AHEAD_BYTES)
+            reader._transport.write(b"y" * 100_000)  # type: ignore[attr-defined]
+            await asyncio.sleep(0.05)
+            end.flush_and_close()
+            assert await read_all(reader) == (size, True)
+            reader._transport.close()  # type: ignore[attr-defined]
+            await is_let_go(end)
+
+    asyncio.run(scenario())
+
+
+def test_peer_that_pours_without_end_is_let_go_once_it_has_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "OVERHEARD_BYTES", 1_000_000)
+
+    async def scenario() -> None:
+        async with all_in_the_kernel() as (end, reader, size):
+            end.flush_and_close()
+            reader._transport.write(b"y" * SIZE)  # type: ignore[attr-defined]
+            async with asyncio.timeout(10):
+                while end._overheard <= 1_000_000:
+                    await asyncio.sleep(0.01)
+            assert end.transport is not None, "it has not taken everything"
+            got = 0
+            with contextlib.suppress(ConnectionResetError):  # once it has: somebody has to stop it
+                while data := await reader.read(16 * 1024):
+                    got += len(data)
+            await is_let_go(end)
+            assert end._overheard < SIZE // 2
+            assert got > size // 2
+
+    asyncio.run(scenario())
+
+
+def test_lingering_socket_gives_a_reader_up_only_if_it_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is moved, not waited for."""
+
+    async def scenario() -> None:
+        async with all_in_the_kernel() as (end, reader, size):
+            end.flush_and_close()
+            now, before, got = time.monotonic(), end.backlog, 0
+            end.check_flush(now)
+            end.check_flush(now + 119)
+            while end.backlog == before:  # it takes something
+                got += len(await reader.read(16 * 1024))
+            end.check_flush(now + 200)
+            end.check_flush(now + 319)
+            assert end.transport is not None
+            assert not end.transport.is_closing()
+            end.check_flush(now + 321)
+            await is_let_go(end)
+            rest, was_clean = await read_all(reader)
+            assert got + rest < size
+            assert not was_clean
 
     asyncio.run(scenario())
 

@@ -85,6 +85,7 @@ class ServerStream(Channel):
         self.dialer = Dialer(self, ids, counts, watch, resolver)
         self.address = address
         self.began_at = time.monotonic()
+        self._was_told_early = False  # that the server stops, together with its answer to the call
         self._on_end = on_end
         self._on_told = on_told
         call.listener = self
@@ -100,6 +101,7 @@ class ServerStream(Channel):
             self.tunnels, self.backend = tunnels, ServerBackend(server_id, terms.refused)
             self.backend.takes_cuts = True
             tunnels.join(self.backend, self)
+            self.backend.is_draining = self._was_told_early
 
     def ask_for_servers(self) -> None:
         """Have the server say how many servers there are and who of its workers runs, if it can."""
@@ -110,6 +112,12 @@ class ServerStream(Channel):
     def servers_received(self, packet: packets.ServersRequest | packets.ServersResponse) -> None:
         if isinstance(packet, packets.ServersResponse):
             self._on_told(self, packet)
+
+    def _to_end(self, packet: packets.Packet) -> None:
+        if self.backend is None and isinstance(packet, packets.Drain):
+            self._was_told_early = True
+        else:
+            super()._to_end(packet)
 
     # CallListener.
 

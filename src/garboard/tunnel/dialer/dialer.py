@@ -78,6 +78,8 @@ class EndpointSocket(SocketEnd):
         if self.pipe is not None and not self._is_closing:
             self.pipe.send_all(data, self)
             self.take(len(data))  # afterwards: what went on at once has not stopped the reading
+        else:
+            super().data_received(data)
 
     def eof_received(self) -> bool:
         """The endpoint sends no more, which closes the connection; what waits for it is written first."""

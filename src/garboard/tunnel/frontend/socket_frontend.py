@@ -34,6 +34,8 @@ class SocketFrontend(SocketEnd):
             self.take(len(data))  # afterwards: what went on at once has not stopped the reading
         elif self.tunnel.state is DIALLING:
             self.keep_early(data)
+        else:
+            super().data_received(data)
 
     def eof_received(self) -> bool:
         """The client sends no more, which closes the connection; what the endpoint still sends is delivered."""
@@ -83,10 +85,9 @@ class SocketFrontend(SocketEnd):
         self.cut()
 
     def give_up(self) -> None:
-        if self._is_closing:
-            self.cut()
-        else:
+        if not self._is_closing:
             self.tunnels.frontend_stalled(self.tunnel)
+        self.cut()  # what its socket holds counts, too
 
     def keep_early(self, data: bytes) -> None:
         self.take(len(data))

@@ -16,6 +16,8 @@ READ_AHEAD_BYTES: Final = 64 * 1024
 WRITE_AHEAD_BYTES: Final = 256 * 1024  # more than one payload, or every one of them would fill the socket
 # A peer may pause this long while its connection ends; one that takes a byte now and then may take for ever.
 FLUSH_STALL_S: Final = 120.0
+# So much a peer is listened to after it was told the end: an endpoint may pour for ever.
+OVERHEARD_BYTES: Final = 16 * 1024 * 1024
 SETTLED_S: Final = 0.2
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: the peer sees a reset, not an end
 # As many as the kernel lets wait (net.core.somaxconn): a unix socket with fewer turns a burst of clients away.
@@ -96,6 +98,7 @@ class SocketEnd(asyncio.Protocol):
     _ends_in_reset = False
     _has_peer_ended = False
     _lingers = False
+    _overheard = 0
     _was_cut = False
     _flushed_bytes = -1
     _flushed_at = 0.0
@@ -188,20 +191,15 @@ class SocketEnd(asyncio.Protocol):
         """Asked by the watch, and when the loop's buffer is empty: end, go on waiting, or give up (`Flushing`)."""
         if self.transport is None:
             return
-        if self._lingers:
-            if now - self._flushed_at >= FLUSH_STALL_S:
-                self.transport.close()
-            return
         # Also what only the kernel still has: it drops that if the peer says something to a socket that is closed.
         unsent = self.backlog
         flushed = self.outflow.pushed - unsent
-        if not self.outflow.queue and not unsent and self._is_settled(now):
+        if not self.outflow.queue and not unsent and self._is_settled(now) and self._may_end:
             self._end(now)
         elif flushed != self._flushed_bytes:
             self._flushed_bytes, self._flushed_at = flushed, now
         elif now - self._flushed_at >= FLUSH_STALL_S:
-            log.warning('connection.cut reason="its peer took nothing for %.0f s"', FLUSH_STALL_S)
-            self.cut()
+            self._let_go(unsent)
 
     def keep_alive(self) -> None:
         """Turn TCP keepalive on; for sockets that have lived for a while, since it costs four system calls."""
@@ -232,6 +230,13 @@ class SocketEnd(asyncio.Protocol):
         if self._is_closing:
             self.check_flush(time.monotonic())
 
+    def data_received(self, data: bytes) -> None:
+        """The peer says what nobody waits for any more; what it says beyond the limit is not even read."""
+        if self._lingers and self.transport is not None:
+            self._overheard += len(data)
+            if self._overheard > OVERHEARD_BYTES:
+                self.transport.pause_reading()
+
     def eof_received(self) -> bool:
         """The peer sends no more; whether the connection stays, for what it has not read yet."""
         self._has_peer_ended = True
@@ -249,6 +254,11 @@ class SocketEnd(asyncio.Protocol):
         is_plain = self.transport.get_extra_info("ssl_object") is None
         return not self._ends_in_reset or is_plain or 0 < self._flushed_at <= now - SETTLED_S
 
+    @property
+    def _may_end(self) -> bool:
+        """Whether it need not be listened to any more."""
+        return not self._lingers or self._overheard > OVERHEARD_BYTES
+
     def _finish(self, *, ends_in_reset: bool) -> None:
         if self._is_closing:
             return
@@ -258,7 +268,11 @@ class SocketEnd(asyncio.Protocol):
         if transport is None:
             return
         if not ends_in_reset and not self.outflow.queue and not transport.get_write_buffer_size():
-            transport.close()
+            if self._may_close(transport):
+                transport.close()
+            else:
+                self.outflow.watch.flushing.add(self)
+                self._linger(transport, time.monotonic())
             return
         # Not closed before all is written: TLS would end after a fixed time then, whatever the progress.
         self.outflow.let_go()
@@ -272,15 +286,39 @@ class SocketEnd(asyncio.Protocol):
         if self._ends_in_reset:
             self.outflow.watch.flushing.discard(self)
             self.cut()
-        elif self._has_peer_ended or transport.is_closing() or not transport.can_write_eof():  # TLS has no half end
+        elif self._lingers or self._has_peer_ended or transport.is_closing() or not transport.can_write_eof():
             self.outflow.watch.flushing.discard(self)
             transport.close()
         else:
-            # A closed socket answers what its peer still says with a reset, on which many clients drop what they have
-            # not read yet. So the peer is told the end, and listened to until it ends, too.
-            self._lingers, self._flushed_at = True, now
-            with contextlib.suppress(OSError):  # its peer is gone, as the loop is about to tell
-                transport.write_eof()
-            if not self._is_reading:
-                self._is_reading = True
-                transport.resume_reading()
+            self._linger(transport, now)
+
+    def _may_close(self, transport: asyncio.Transport) -> bool:
+        """Whether nothing is lost with the socket: the kernel sends on, but only until the peer says something.
+
+        A unix socket has given all to its peer already, and TLS listens by itself until its peer has ended.
+        """
+        if self._has_peer_ended or transport.is_closing() or not transport.can_write_eof():
+            return True
+        return transport.get_extra_info("socket").family == socket.AF_UNIX or not self.backlog
+
+    def _linger(self, transport: asyncio.Transport, now: float) -> None:
+        """Tell the peer the end, and listen to it until it ends, too.
+
+        A closed socket answers what its peer still says with a reset, on which the kernel drops what it has not sent,
+        and many clients what they have not read.
+        """
+        self._lingers, self._flushed_at = True, now
+        with contextlib.suppress(OSError):  # its peer is gone, as the loop is about to tell
+            transport.write_eof()
+        if not self._is_reading:
+            self._is_reading = True
+            transport.resume_reading()
+
+    def _let_go(self, unsent: int) -> None:
+        """The peer has taken nothing for long: reset it, unless it has everything and only does not end."""
+        assert self.transport is not None
+        if self._lingers and not unsent:
+            self.transport.close()
+        else:
+            log.warning('connection.cut reason="its peer took nothing for %.0f s"', FLUSH_STALL_S)
+            self.cut()
