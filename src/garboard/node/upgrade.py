@@ -180,7 +180,7 @@ def _observe(
         inspector=NodeInspector(machine.manager),
         ignored_checks=given.ignored_checks,
     )
-    context = replace(context, room=_room(node, upgraded) if is_first else None)
+    context = replace(context, room=None if is_worker else _room(node, upgraded))
     context = with_drift(context, recorded, request.flags, node, is_shown=prepared.is_shown)
     if not any(each.path == PREFLIGHT for each in selected) and not prepared.is_shown:
         refuse_stopping(context, written_by(each.path for each in selected))

@@ -8,7 +8,7 @@ from garboard.errors import BadUsage
 from garboard.manifests.bootstrap_token import CLUSTER_INFO, bootstrap_rbac
 from garboard.manifests.kubelet import INSTANCE_CONFIG_FILE, config_file, instance_config_file
 from garboard.manifests.objects import KUBE_PUBLIC, readable_by, user
-from garboard.model.cluster import coredns_image
+from garboard.model.cluster import coredns_image, tag_of
 from garboard.model.version import numbers_of
 from garboard.phases.node.addons import observe_dns, plan_coredns, plan_kube_proxy
 from garboard.phases.node.records import content_of, holds_set, noted_set, record_on_control_plane, record_on_worker
@@ -113,7 +113,7 @@ def plan_dns(context: UpgradeContext) -> Iterator[Step | Note]:
 
 
 def _newer_dns(context: UpgradeContext) -> Note | None:
-    running, wanted = observe_dns(context.objects).tag, coredns_image(context.cluster).rpartition(":")[2]
+    running, wanted = observe_dns(context.objects).tag, tag_of(coredns_image(context.cluster))
     if numbers_of(running) <= numbers_of(wanted):
         return None
     return Note(f"CoreDNS {running} is newer than {wanted}, and stays as it is", is_warning=True)
