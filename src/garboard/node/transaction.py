@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from garboard.engine import (
+    AcquireLease,
     ClusterPlace,
     Executor,
     Journal,
@@ -56,6 +57,10 @@ PLAN_AGAIN = "nothing was changed; run the command again: it plans from what is 
 _RETRY_WHILE_UNDOING_S = 60.0
 
 
+def _nothing() -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPolicy:
     """What sets the runs of one workflow apart from those of another."""
@@ -64,6 +69,7 @@ class RunPolicy:
     supersedes: bool = False  # it may begin on top of open runs, and closes them all when it ends
     is_undoable: bool = True  # else nothing is kept of what it changes
     undoes_on_failure: bool = False  # as if the user had asked for it
+    looks_again: bool = False  # at what it was planned from, once it has the Lease: others may have had it meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,7 @@ class RunOptions:
     )
     confirm_within_s: float = 0.0  # when all is done, the run waits for as long to be confirmed; 0: it is committed
     lease: LeaseToken | None = None  # of the coordinator that holds the Lease for a run that is resumed or undone
+    recheck: Callable[[], None] = _nothing  # raises if the plan would be another one by now; called with the Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +293,7 @@ class Transactions:
             wiring.interpreters,
             self._steady.report,
             journal,
-            _around(watch, interruption, wiring.check_before),
+            _around(watch, interruption, wiring.check_before, _nothing if header.undoes else options.recheck),
             retry_s,
             wiring.observers,
             leaves_moved=bool(header.undoes),
@@ -382,7 +389,7 @@ def _leaving(plan: Plan, progress: Progress) -> Iterator[str]:
 
 
 def _around(
-    watch: Stopwatch, interruption: Interruption, check_before: Callable[[Step], None]
+    watch: Stopwatch, interruption: Interruption, check_before: Callable[[Step], None], recheck: Callable[[], None]
 ) -> Callable[[Step], AbstractContextManager[None]]:
     boundaries = Boundaries()
 
@@ -393,6 +400,8 @@ def _around(
             check_before(step)
         with interruption.around(step, may_stop=may_stop), watch.around(step):
             yield
+        if isinstance(step.action, AcquireLease):
+            recheck()
 
     return around
 

@@ -1,6 +1,7 @@
 """What is planned for the static pods of a node: one outage, what comes before it, and what never goes back."""
 
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 import pytest
 
@@ -128,11 +129,14 @@ def test_member_is_known_by_the_address_of_its_node_if_its_manifest_says_nothing
     assert urls == {"https://192.0.2.10:2380"}
 
 
-def pulls(policy: str, *, is_serial: bool, there: tuple[str, ...] = ()) -> list[tuple[int, bool]]:
+PullPolicy: TypeAlias = Literal["Always", "IfNotPresent", "Never"]
+
+
+def pulls(policy: PullPolicy, *, is_serial: bool, there: tuple[str, ...] = ()) -> list[tuple[int, bool]]:
     """Return how many images each pull is for, and whether they are pulled although they are there."""
     context = upgraded_node()
     registration = replace(context.node_registration, image_pull_policy=policy, image_pull_serial=is_serial)
-    inspector = MemoryInspector(images=frozenset(there))
+    inspector = MemoryInspector(images=set(there))
     found = actions(replace(context, node_registration=registration, inspector=inspector))
     return [(1 + len(each.beside), each.is_always) for each in found if isinstance(each, PullImage)]
 

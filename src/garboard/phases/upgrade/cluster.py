@@ -130,8 +130,8 @@ def read_upgraded(
         target=target,
         components=components,
         nodes=nodes_of(objects),
-        api_servers=_images(objects, API_SERVER),
-        etcds=_images(objects, ETCD),
+        api_servers=images_of(objects, API_SERVER),
+        etcds=images_of(objects, ETCD),
         warnings=warnings,
     )
 
@@ -180,7 +180,7 @@ def _version(text: Json) -> KubernetesVersion | None:
         return None
 
 
-def _images(objects: Objects, component: str) -> dict[str, str]:
+def images_of(objects: Objects, component: str) -> dict[str, str]:
     """Return the images of the static pods of a component, by node."""
     pods = objects.labelled("Pod", KUBE_SYSTEM, f"component={component}")
     return dict(_image(pod, component) for pod in pods)
