@@ -114,6 +114,41 @@ def test_etcd_of_a_patch_decides_whether_it_can_go_back_later(image: str, above:
     assert step.lasts_once == (ClusterVersionRaised(above=above) if above else None)
 
 
+EXTERNAL = "etcd: {external: {endpoints: ['https://192.0.2.9:2379'], caFile: /c, certFile: /d, keyFile: /e}}\n"
+
+
+def test_external_etcd_is_asked_for_its_version_and_left_alone() -> None:
+    context = upgraded_node(EXTERNAL)
+    found = actions(context)
+    assert [each.path for each in found if isinstance(each, RemoveFile)] == [manifest_path(each) for each in ORDER[:3]]
+    assert not any(isinstance(each, SaveSnapshot) for each in found)
+    gates = [each.gate for each in found if isinstance(each, AwaitGate)]
+    assert not any(isinstance(each, EtcdSparesMember | MemberCaughtUp) for each in gates)
+    assert not saves_snapshot(context)
+    (check,) = (each for each in upgrade_checks(context) if each.name == "ExternalEtcdVersion")
+    assert [*check.look(MemoryInspector(etcd="3.6.1"))] == []
+    ((text, is_error),) = check.look(MemoryInspector(etcd="3.5.1"))
+    assert "etcd at https://192.0.2.9:2379 is 3.5.1" in text
+    assert is_error
+
+
+def test_member_that_an_external_etcd_has_replaced_is_left_alone() -> None:
+    """The configuration says external, and the manifest of a former member is still there."""
+    context = upgraded_node(EXTERNAL)
+    context = replace(context, manifests={**context.manifests, "etcd": upgraded_node().manifests["etcd"]})
+    paths = [each.path for each in actions(context) if isinstance(each, RemoveFile | WriteFile)]
+    assert len(paths) == 6
+    assert ETCD not in paths
+
+
+def test_control_plane_without_a_member_upgrades_the_rest() -> None:
+    context = upgraded_node()
+    context = replace(context, manifests={name: data for name, data in context.manifests.items() if name != "etcd"})
+    paths = [each.path for each in actions(context) if isinstance(each, RemoveFile | WriteFile)]
+    assert len(paths) == 6
+    assert ETCD not in paths
+
+
 def test_member_is_known_by_the_url_of_its_manifest() -> None:
     own = "https://10.9.9.9:2380"
     text = f"etcd: {{local: {{extraArgs: [{{name: initial-advertise-peer-urls, value: '{own}'}}]}}}}\n"
