@@ -192,3 +192,43 @@ def test_coredns_that_is_newer_than_the_target_s_stays() -> None:
     (note,) = plan_dns(context)
     assert isinstance(note, Note)
     assert "CoreDNS v1.99.0 is newer than" in note.text
+
+
+@pytest.mark.parametrize(("tag", "is_put"), [("v1.14.1", False), ("v1.14.5", True), ("ours", True)])
+def test_patch_cannot_choose_a_coredns_below_the_one_that_runs(tag: str, is_put: bool) -> None:
+    image = f"mirror.example:5000/coredns:{tag}@sha256:{'0' * 64}"
+    text = f"spec: {{template: {{spec: {{containers: [{{name: coredns, image: '{image}'}}]}}}}}}\n"
+    found = [*plan_dns(replace(upgraded_node(), patches=patch_files(corednsdeployment=text)))]
+    assert any(isinstance(each, Step) for each in found) is is_put
+    told = "CoreDNS v1.14.2 is newer than v1.14.1, and stays as it is"
+    assert (told in [each.text for each in found if isinstance(each, Note)]) is not is_put
+
+
+@pytest.mark.parametrize(
+    ("gate", "algorithm", "found"),
+    [
+        pytest.param(
+            "true", "RSA-2048", [("keys would be RSA-2048", "encryptionAlgorithm: ECDSA-P256", True)], id="on"
+        ),
+        pytest.param("true", "ECDSA-P256", [("has no effect any more", "", False)], id="on, and chosen otherwise too"),
+        pytest.param(
+            "false", "ECDSA-P256", [("keys would be ECDSA-P256", "encryptionAlgorithm: RSA-2048", False)], id="off"
+        ),
+    ],
+)
+def test_gate_that_chose_the_keys_is_named_before_keys_change(
+    gate: str, algorithm: str, found: list[tuple[str, str, bool]]
+) -> None:
+    context = upgraded_node(f"featureGates: {{PublicKeysECDSA: {gate}}}\n")
+    former, cluster = (
+        replace(each, encryption_algorithm=algorithm)  # type: ignore[arg-type]
+        for each in (context.upgraded.former, context.cluster)
+    )
+    context = replace(context, upgraded=replace(context.upgraded, former=former), cluster=cluster)
+    (check,) = (each for each in upgrade_checks(context) if each.name == "FeatureGates")
+    told = [*check.look(MemoryInspector())]
+    assert [is_error for _, is_error in told] == [is_error for *_, is_error in found]
+    for (text, _), (first, second, _) in zip(told, found, strict=True):
+        assert "PublicKeysECDSA is gone in 1.37" in text
+        assert first in text
+        assert second in text

@@ -77,8 +77,9 @@ def _gates(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
     for name, is_on in former.feature_gates.items():
         if name in target.facts.gate_defaults or name not in former.facts.gate_defaults:
             continue
-        if name == ECDSA_GATE and is_on and target.encryption_algorithm != "ECDSA-P256":
-            told = f"{name} is gone in {target.minor}: keys would be {target.encryption_algorithm} from now on"
-            yield f"{told}. Set encryptionAlgorithm: ECDSA-P256 in ConfigMap kube-system/kubeadm-config first", True
+        if name == ECDSA_GATE and former.key_algorithm != target.key_algorithm:
+            told = f"{name} is gone in {target.minor}: keys would be {target.key_algorithm} from now on"
+            way = f"Set encryptionAlgorithm: {former.key_algorithm} in ConfigMap kube-system/kubeadm-config first"
+            yield f"{told}. {way}{'' if is_on else ' to keep what they are'}", is_on
         else:
             yield f"feature gate {name} is gone in {target.minor}, and has no effect any more", False
