@@ -1,6 +1,6 @@
 """What an upgrade was planned from is looked at again once it holds the Lease: it may have waited for another node."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,8 +54,25 @@ def planned(cluster: Cluster) -> UpgradeContext:
     return replace(context, upgraded=replace(context.upgraded, api_servers=dict(cluster.images)))
 
 
-def look(context: UpgradeContext, cluster: Any) -> None:
-    recheck(context, cluster, LocalNode(NodeMachine(None), MemoryReporter()))
+@dataclass
+class Waiting:
+    """A clock; what happens while it is slept."""
+
+    happens: Callable[[], None] = lambda: None
+    seconds: float = 0.0
+
+    def now_s(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.happens()
+
+
+def look(context: UpgradeContext, cluster: Any, waited_s: float = 0.0, clock: Waiting | None = None) -> None:
+    clock = clock or Waiting()
+    recheck(context, cluster, LocalNode(NodeMachine(None), MemoryReporter()), waited_s, clock)
+    assert waited_s or not clock.seconds, "nothing is waited for"
 
 
 @pytest.fixture
@@ -97,6 +114,29 @@ def test_node_that_has_become_the_last_one_is_planned_again_with_the_addons(clus
     cluster.images["node-3"] = NEW
     with pytest.raises(ChangedMeanwhile, match="another control plane has changed its version"):
         look(context, cluster)
+
+
+def test_pods_of_the_node_that_was_waited_for_may_follow_by_seconds(cluster: Cluster) -> None:
+    context = planned(cluster)
+
+    def follow() -> None:
+        cluster.images["node-3"] = NEW
+
+    with pytest.raises(ChangedMeanwhile):
+        look(context, cluster, 9.0, Waiting(follow))
+
+
+def test_nodes_that_are_still_to_come_are_not_waited_for_long(cluster: Cluster) -> None:
+    clock = Waiting()
+    look(planned(cluster), cluster, 9.0, clock)
+    assert 10 < clock.seconds < 30
+
+
+def test_last_node_waits_for_nobody(cluster: Cluster) -> None:
+    cluster.images["node-3"] = NEW
+    clock = Waiting()
+    look(planned(cluster), cluster, 9.0, clock)
+    assert clock.seconds == 0
 
 
 def test_control_plane_that_has_joined_with_the_former_version_is_waited_for(cluster: Cluster) -> None:

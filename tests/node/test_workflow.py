@@ -118,7 +118,7 @@ def test_plan_is_made_again_while_others_change_what_it_is_made_from(
 ) -> None:
     made = 0
 
-    def recheck() -> None:
+    def recheck(_waited_s: float) -> None:
         if made <= changes:
             raise ChangedMeanwhile("a ConfigMap has changed")
 

@@ -41,6 +41,7 @@ from garboard.node.reporter import Reporter, SteadyReporter
 from garboard.node.runs import Run, Runs
 from garboard.node.step_hooks import Boundaries, Interruption, Stopwatch, without_hangup
 from garboard.node.wiring import RunSettings, Wiring, wired_for
+from garboard.retry import CLOCK
 from garboard.values import dataclass
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ PLAN_AGAIN = "nothing was changed; run the command again: it plans from what is 
 _RETRY_WHILE_UNDOING_S = 60.0
 
 
-def _nothing() -> None:
+def _nothing(_waited_s: float) -> None:
     return
 
 
@@ -87,7 +88,8 @@ class RunOptions:
     )
     confirm_within_s: float = 0.0  # when all is done, the run waits for as long to be confirmed; 0: it is committed
     lease: LeaseToken | None = None  # of the coordinator that holds the Lease for a run that is resumed or undone
-    recheck: Callable[[], None] = _nothing  # raises if the plan would be another one by now; called with the Lease
+    # Raises if the plan would be another one by now; called with the Lease, and for how long it was waited for.
+    recheck: Callable[[float], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +391,10 @@ def _leaving(plan: Plan, progress: Progress) -> Iterator[str]:
 
 
 def _around(
-    watch: Stopwatch, interruption: Interruption, check_before: Callable[[Step], None], recheck: Callable[[], None]
+    watch: Stopwatch,
+    interruption: Interruption,
+    check_before: Callable[[Step], None],
+    recheck: Callable[[float], None],
 ) -> Callable[[Step], AbstractContextManager[None]]:
     boundaries = Boundaries()
 
@@ -398,10 +403,11 @@ def _around(
         may_stop = boundaries.is_before(step)
         if may_stop:
             check_before(step)
+        began_s = CLOCK.now_s()
         with interruption.around(step, may_stop=may_stop), watch.around(step):
             yield
         if isinstance(step.action, AcquireLease):
-            recheck()
+            recheck(CLOCK.now_s() - began_s)
 
     return around
 

@@ -45,6 +45,7 @@ from garboard.phases.upgrade.differences import refuse_stopping, written_by
 from garboard.phases.upgrade.tree import APPLY, NODE
 from garboard.phases.upgrade.version_policy import UpgradeRequest, refuse_version
 from garboard.phases.workflow import Placed
+from garboard.retry import CLOCK, Clock, Pauses, wait_until
 from garboard.values import dataclass
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ else:
     patches = lazy_module("garboard.patches")
 
 PREFLIGHT = "preflight"
+# A Lease that took longer was another node's, which may have been the last one but this.
+_AT_ONCE_S, _FOLLOWS_WITHIN_S = 2.0, 15.0
 DATABASE = "member/snap/db"  # of etcd, below the folder of its data
 
 
@@ -194,17 +197,28 @@ def _observe(
     )
 
 
-def recheck(context: UpgradeContext, cluster: NodeCluster, node: LocalNode) -> None:
+def recheck(
+    context: UpgradeContext, cluster: NodeCluster, node: LocalNode, waited_s: float, clock: Clock = CLOCK
+) -> None:
     """Refuse a plan after whose making a ConfigMap has changed, or another node has become the last one to go up."""
     look = looking_again(node.machine, cluster)
     maps = Plan(observed=tuple(each for each in cluster.observed() if each.name.startswith(f"{OBJECT} ConfigMap ")))
     moved = [*what_moved_since(maps, look)]
     if context.is_control_plane:
-        now = replace(context.upgraded, api_servers=images_of(cluster, API_SERVER))
-        if bool(replace(context, upgraded=now).control_planes_left) != bool(context.control_planes_left):
+        # The Pods of a node that has just released the Lease follow what runs there by a few seconds.
+        timeout_s = _FOLLOWS_WITHIN_S if waited_s > _AT_ONCE_S and context.control_planes_left else 0.0
+        same = partial(_as_planned, context, cluster)
+        if not moved and wait_until(same, timeout_s=timeout_s, pauses=Pauses.every(1.0), clock=clock) is None:
             moved.append("another control plane has changed its version since the plan was made")
     if moved:
         raise ChangedMeanwhile(f"the plan is stale: {'; '.join(moved)}", hint="run the command again")
+
+
+def _as_planned(context: UpgradeContext, cluster: NodeCluster) -> str | None:
+    """Say that others are still to come, or that none is, as when it was planned; None if that has changed."""
+    now = replace(context.upgraded, api_servers=images_of(cluster, API_SERVER))
+    is_same = bool(replace(context, upgraded=now).control_planes_left) == bool(context.control_planes_left)
+    return "it is as it was planned" if is_same else None
 
 
 def _room(node: LocalNode, upgraded: UpgradedCluster) -> SnapshotRoom | None:

@@ -72,7 +72,8 @@ class Observed(Generic[ContextT]):
     settings: RunSettings
     cluster: "NodeCluster | None" = None
     keys: "KeySource | None" = None  # keys that are being made already
-    recheck: Callable[[], None] = lambda: None  # raises if what was observed has changed since, such as while it asked
+    # Raises if what was observed has changed since; it is told for how long others were waited for.
+    recheck: Callable[[float], None] = lambda _waited_s: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def _plan_and_carry_out(
     with _planned(workflow, prepared, selected, request, node) as (plan, observed):
         if workflow.confirm:
             workflow.confirm(prepared.config, plan, selected, node)
-            observed.recheck()
+            observed.recheck(0.0)
         if options.policy.looks_again:
             options = replace(options, recheck=observed.recheck)
         settings = replace(observed.settings, node_name=observed.context.node_name)

@@ -204,7 +204,8 @@ def test_run_that_would_be_planned_otherwise_under_its_lease_is_taken_back(api: 
     """It may have waited for the Lease, and whoever had it has changed the cluster."""
     holders: list[str] = []
 
-    def recheck() -> None:
+    def recheck(waited_s: float) -> None:
+        assert waited_s >= 0
         holders.append(api.objects[PATH]["spec"]["holderIdentity"].partition("/")[0])
         raise StalePlan("another node was changed")
 
