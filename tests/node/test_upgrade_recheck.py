@@ -13,6 +13,7 @@ from garboard.node.observations import ObservedObjects
 from garboard.node.upgrade import APPLY_WORKFLOW, NODE_WORKFLOW, recheck
 from garboard.node.workflow import ChangedMeanwhile, LocalNode
 from garboard.phases.upgrade.context import UpgradeContext
+from garboard.retry import Clock
 from tests.support.node.reporters import MemoryReporter
 from tests.support.phases.upgraded_nodes import FORMER, TARGET, upgraded_node
 
@@ -61,9 +62,6 @@ class Waiting:
     happens: Callable[[], None] = lambda: None
     seconds: float = 0.0
 
-    def now_s(self) -> float:
-        return self.seconds
-
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         self.happens()
@@ -71,7 +69,8 @@ class Waiting:
 
 def look(context: UpgradeContext, cluster: Any, waited_s: float = 0.0, clock: Waiting | None = None) -> None:
     clock = clock or Waiting()
-    recheck(context, cluster, LocalNode(NodeMachine(None), MemoryReporter()), waited_s, clock)
+    node = LocalNode(NodeMachine(None), MemoryReporter())
+    recheck(context, cluster, node, waited_s, Clock(lambda: clock.seconds, clock.sleep))
     assert waited_s or not clock.seconds, "nothing is waited for"
 
 

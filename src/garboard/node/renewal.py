@@ -14,6 +14,8 @@ from garboard.errors import BadUsage, NotReady
 from garboard.host import HostFolder
 from garboard.host.facts import MachineFacts
 from garboard.host.root import changed_root
+from garboard.manifests.etcd import PEER_PORT
+from garboard.model.addresses import join_host_port
 from garboard.model.go import join_path
 from garboard.model.lifecycle import InitConfiguration
 from garboard.model.paths import ADMIN_CONF, DEFAULT_CERTIFICATES_DIR
@@ -120,8 +122,8 @@ def _with_restarts(planned: _Planned, settings: RenewalSettings, node: LocalNode
     uses = uses_of(paths_written(planned.plan.steps), this.manifests)
     pods = restarted_pods(uses, this.manifests)
     restarted = tuple(pod.component for pod in swapped(pods))
-    address = this.endpoint.advertise_address
-    member_url = member_url_of(this.manifests[ETCD], address) if ETCD in restarted else ""
+    default_url = f"https://{join_host_port(this.endpoint.advertise_address, PEER_PORT)}"
+    member_url = (member_url_of(this.manifests[ETCD]) or default_url) if ETCD in restarted else ""
     swap = Swap(
         manifests={},
         cause="",

@@ -14,8 +14,6 @@ from garboard.documents import Json, read_yaml
 from garboard.engine import AwaitGate, Precondition, PullImage, QuorumChange, RemoveFile, Step, StopContainer, WriteFile
 from garboard.engine.pre_image import digest_of
 from garboard.errors import InvalidValue
-from garboard.manifests.etcd import PEER_PORT
-from garboard.model.addresses import join_host_port
 from garboard.model.duration import Duration
 from garboard.model.paths import manifest_path
 from garboard.phases.gates import (
@@ -183,10 +181,10 @@ def _api_server_stopped(pod: ReplacedPod, cause: str, settings: SwapSettings) ->
     )
 
 
-def member_url_of(manifest: bytes, address: str) -> str:
-    """Return the peer URL of a member of etcd: that of its manifest, or else that which kubeadm gives its node."""
+def member_url_of(manifest: bytes) -> str:
+    """Return the peer URL of a member of etcd as its manifest has it; empty if it has none."""
     told = component_flags(_document(manifest_path(ETCD), manifest), ETCD).get("initial-advertise-peer-urls", "")
-    return told.partition(",")[0].strip() or f"https://{join_host_port(address, PEER_PORT)}"
+    return told.partition(",")[0].strip()
 
 
 def _shutdown_delay_s(pod: dict[str, Json]) -> float:

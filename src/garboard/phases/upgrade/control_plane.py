@@ -6,7 +6,7 @@ from dataclasses import replace
 from garboard.documents import read_yaml
 from garboard.engine import AwaitGate, ControlService, Note, PullImage, SaveSnapshot, Step, WriteFile
 from garboard.manifests import ControlPlaneNode
-from garboard.manifests.etcd import CLIENT_PORT
+from garboard.manifests.etcd import CLIENT_PORT, PEER_PORT
 from garboard.manifests.kube_proxy import control_plane_url
 from garboard.manifests.rootless import plan_users
 from garboard.manifests.static_pods import CONTROL_PLANE, control_plane_pod, etcd_pod, static_pod_file
@@ -174,7 +174,8 @@ def _swap_settings(context: UpgradeContext, pods: Sequence[ReplacedPod]) -> Swap
 
 def _member_url(context: UpgradeContext) -> str:
     """Return where the other members of etcd reach that of this node."""
-    return member_url_of(context.manifests.get(ETCD, b"{}"), context.local_api_endpoint.advertise_address)
+    default_url = f"https://{join_host_port(context.local_api_endpoint.advertise_address, PEER_PORT)}"
+    return member_url_of(context.manifests.get(ETCD, b"{}")) or default_url
 
 
 def saves_snapshot(context: UpgradeContext) -> bool:
