@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from garboard.engine import (
-    AcquireLease,
     ClusterPlace,
     Executor,
     Journal,
@@ -41,7 +40,6 @@ from garboard.node.reporter import Reporter, SteadyReporter
 from garboard.node.runs import Run, Runs
 from garboard.node.step_hooks import Boundaries, Interruption, Stopwatch, without_hangup
 from garboard.node.wiring import RunSettings, Wiring, wired_for
-from garboard.retry import CLOCK
 from garboard.values import dataclass
 
 if TYPE_CHECKING:
@@ -56,10 +54,6 @@ _MOST_NAMED = 5  # of what came into a folder
 PLAN_AGAIN = "nothing was changed; run the command again: it plans from what is there now"
 # While a control plane is taken away, the load balancer may still send requests to it for a moment.
 _RETRY_WHILE_UNDOING_S = 60.0
-
-
-def _nothing(_waited_s: float) -> None:
-    return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +83,7 @@ class RunOptions:
     confirm_within_s: float = 0.0  # when all is done, the run waits for as long to be confirmed; 0: it is committed
     lease: LeaseToken | None = None  # of the coordinator that holds the Lease for a run that is resumed or undone
     # Raises if the plan would be another one by now; called with the Lease, and for how long it was waited for.
-    recheck: Callable[[float], None] = _nothing
+    recheck: Callable[[float], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +143,7 @@ class Transactions:
             look = looking_again(self.runs.machine, wiring.cluster, wiring.member_lines) if options.is_saved else None
             executor.refuse_stale(plan, hint=PLAN_AGAIN, look=look)
             wiring.check(plan)
-            wiring.leases.begin_run()
+            wiring.leases.begin_run(options.recheck)
             self.runs.tidy()
             journal = self._begin(header, plan, wiring.observers)
             self._perform(plan, journal, wiring, replace(options, lease=settings.lease), header=header)
@@ -295,7 +289,7 @@ class Transactions:
             wiring.interpreters,
             self._steady.report,
             journal,
-            _around(watch, interruption, wiring.check_before, _nothing if header.undoes else options.recheck),
+            _around(watch, interruption, wiring.check_before),
             retry_s,
             wiring.observers,
             leaves_moved=bool(header.undoes),
@@ -391,10 +385,7 @@ def _leaving(plan: Plan, progress: Progress) -> Iterator[str]:
 
 
 def _around(
-    watch: Stopwatch,
-    interruption: Interruption,
-    check_before: Callable[[Step], None],
-    recheck: Callable[[float], None],
+    watch: Stopwatch, interruption: Interruption, check_before: Callable[[Step], None]
 ) -> Callable[[Step], AbstractContextManager[None]]:
     boundaries = Boundaries()
 
@@ -403,11 +394,8 @@ def _around(
         may_stop = boundaries.is_before(step)
         if may_stop:
             check_before(step)
-        began_s = CLOCK.now_s()
         with interruption.around(step, may_stop=may_stop), watch.around(step):
             yield
-        if isinstance(step.action, AcquireLease):
-            recheck(CLOCK.now_s() - began_s)
 
     return around
 

@@ -217,6 +217,7 @@ def test_run_that_would_be_planned_otherwise_under_its_lease_is_taken_back(api: 
     assert holders == ["cp-2"], "it is asked once, and not by the undo"
     assert "what the run had done was undone" in str(caught.value.hint)
     assert run.made == set()
+    assert api.objects == {}, "nobody holds the Lease"
     assert Runs(NodeMachine(None)).open() == ()
 
 
