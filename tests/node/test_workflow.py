@@ -138,6 +138,21 @@ def test_plan_is_made_again_while_others_change_what_it_is_made_from(
     assert sum("planning again" in line for line in reporter.lines) == planned - 1
 
 
+@pytest.mark.parametrize("looks_again", [False, True])
+def test_run_looks_again_under_its_lease_where_its_policy_says_so(
+    example: Example, looks_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[RunOptions] = []
+
+    def begin(_self: object, _plan: Plan, _settings: RunSettings, options: RunOptions, *_more: object) -> None:
+        given.append(options)
+
+    monkeypatch.setattr(Transactions, "carry_out", begin)
+    example.policy = RunPolicy(looks_again=looks_again)
+    run_workflow(example.workflow, ALL, MemoryReporter())
+    assert [each.recheck is not None for each in given] == [looks_again]
+
+
 @pytest.mark.parametrize(
     ("policy", "is_refused"),
     [
