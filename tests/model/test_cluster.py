@@ -1,6 +1,8 @@
 """The names are those that kubeadm prints."""
 
-from garboard.model.cluster import ClusterConfiguration, control_plane_images
+import pytest
+
+from garboard.model.cluster import ClusterConfiguration, control_plane_images, tag_of
 from garboard.model.component import Dns, ExternalEtcd, LocalEtcd
 
 
@@ -37,3 +39,18 @@ def test_etcd_may_come_from_elsewhere() -> None:
 def test_a_build_suffix_becomes_a_valid_tag() -> None:
     cluster = ClusterConfiguration(kubernetes_version="v1.37.0-alpha.1+abc")
     assert control_plane_images(cluster)[0].endswith(":v1.37.0-alpha.1_abc")
+
+
+@pytest.mark.parametrize(
+    ("image", "tag"),
+    [
+        ("registry.k8s.io/etcd:3.7.0-0", "3.7.0-0"),
+        ("registry.k8s.io/etcd:3.7.0-0@sha256:9999", "3.7.0-0"),
+        ("mirror.example:5000/etcd", ""),
+        ("mirror.example:5000/etcd:3.7.0-0", "3.7.0-0"),
+        ("etcd@sha256:9999", ""),
+        ("", ""),
+    ],
+)
+def test_tag_of_an_image_is_neither_its_digest_nor_a_port(image: str, tag: str) -> None:
+    assert tag_of(image) == tag

@@ -1,7 +1,7 @@
 """The skeleton of every workflow: what it looks at, what stands in its way, what it shows."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,15 @@ from garboard.node.reporter import OutputFormat
 from garboard.node.runs import Runs
 from garboard.node.transaction import RunOptions, RunPolicy, Transactions
 from garboard.node.wiring import RunSettings
-from garboard.node.workflow import LocalNode, Observed, Prepared, Workflow, WorkflowRequest, run_workflow
+from garboard.node.workflow import (
+    ChangedMeanwhile,
+    LocalNode,
+    Observed,
+    Prepared,
+    Workflow,
+    WorkflowRequest,
+    run_workflow,
+)
 from garboard.phases import Phase, Placed
 from tests.support.node.reporters import MemoryReporter
 
@@ -102,6 +110,47 @@ def test_plan_that_is_shown_changes_nothing_and_asks_nothing(
     assert not example.folder.exists()
     assert (example.confirmed, reporter.lines) == ([], [])
     assert reporter.shown[0].startswith(start)
+
+
+@pytest.mark.parametrize(("changes", "planned"), [(0, 1), (2, 3), (3, 3)])
+def test_plan_is_made_again_while_others_change_what_it_is_made_from(
+    example: Example, changes: int, planned: int
+) -> None:
+    made = 0
+
+    def recheck(_waited_s: float) -> None:
+        if made <= changes:
+            raise ChangedMeanwhile("a ConfigMap has changed")
+
+    @contextmanager
+    def observe(
+        prepared: Prepared[str], _selected: Sequence[Placed[Context]], _request: WorkflowRequest, _node: LocalNode
+    ) -> Iterator[Observed[Context]]:
+        nonlocal made
+        made += 1
+        yield Observed(context=Context(prepared.config), settings=RunSettings(), recheck=recheck)
+
+    reporter = MemoryReporter()
+    with pytest.raises(ChangedMeanwhile) if changes == planned else nullcontext():
+        run_workflow(replace(example.workflow, observe=observe), ALL, reporter)
+    assert made == planned
+    assert example.folder.exists() is (changes < planned)
+    assert sum("planning again" in line for line in reporter.lines) == planned - 1
+
+
+@pytest.mark.parametrize("looks_again", [False, True])
+def test_run_looks_again_under_its_lease_where_its_policy_says_so(
+    example: Example, looks_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[RunOptions] = []
+
+    def begin(_self: object, _plan: Plan, _settings: RunSettings, options: RunOptions, *_more: object) -> None:
+        given.append(options)
+
+    monkeypatch.setattr(Transactions, "carry_out", begin)
+    example.policy = RunPolicy(looks_again=looks_again)
+    run_workflow(example.workflow, ALL, MemoryReporter())
+    assert [each.recheck is not None for each in given] == [looks_again]
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ from garboard.engine.journal import ClusterPlace, Journal, Progress, RunHeader, 
 from garboard.engine.placeholder import ExpiryPlaceholder, FilePlaceholder, OutcomePlaceholder
 from garboard.engine.plan import Note, Observation, Plan, Precondition, QuorumChange, Step
 from garboard.engine.pre_image import Observers
-from garboard.engine.precondition import with_preconditions
+from garboard.engine.precondition import what_moved_since, with_preconditions
 from garboard.engine.salvage import Salvage, salvage
 from garboard.engine.show import cluster_plan_as_json, cluster_plan_as_text, plan_as_json, plan_as_text, step_title
 from garboard.engine.traits import paths_written, point_of_no_return, traits_of
@@ -161,5 +161,6 @@ __all__ = [
     "salvage",
     "step_title",
     "traits_of",
+    "what_moved_since",
     "with_preconditions",
 ]

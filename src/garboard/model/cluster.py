@@ -140,6 +140,11 @@ def pause_image(cluster: ClusterConfiguration) -> str:
     return f"{cluster.image_repository}/pause:{cluster.facts.pause_tag}"
 
 
+def tag_of(image: str) -> str:
+    """Return the tag of an image; empty if it has none, also where its digest or the port of its registry follows."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+
+
 def control_plane_images(cluster: ClusterConfiguration) -> tuple[str, ...]:
     """Return every image that a control-plane node of this cluster needs, in the order in which kubeadm lists them."""
     names = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]

@@ -26,7 +26,7 @@ from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode, carry_out, plan_text
 from garboard.phases.node.credentials import RENEWAL, RenewalSettings, plan_renewal
 from garboard.phases.reloading import restarted_pods, uses_of
-from garboard.phases.static_pods import ETCD, SwapSettings, swapped
+from garboard.phases.static_pods import ETCD, SwapSettings, member_url_of, swapped
 from garboard.phases.upgrade.context import observe_this_node
 from garboard.pki import KUBECONFIGS
 from garboard.pki.credentials import observe_kubeconfig
@@ -122,7 +122,8 @@ def _with_restarts(planned: _Planned, settings: RenewalSettings, node: LocalNode
     uses = uses_of(paths_written(planned.plan.steps), this.manifests)
     pods = restarted_pods(uses, this.manifests)
     restarted = tuple(pod.component for pod in swapped(pods))
-    member_url = f"https://{join_host_port(this.endpoint.advertise_address, PEER_PORT)}" if ETCD in restarted else ""
+    default_url = f"https://{join_host_port(this.endpoint.advertise_address, PEER_PORT)}"
+    member_url = (member_url_of(this.manifests[ETCD]) or default_url) if ETCD in restarted else ""
     swap = Swap(
         manifests={},
         cause="",

@@ -100,7 +100,7 @@ def _observe(
         lone_member=",".join(context.local.client_urls) if context.local and context.is_only_voter else "",
     )
 
-    def recheck() -> None:
+    def recheck(_waited_s: float) -> None:
         if context.is_only_voter and context.local:
             refuse_other_members(context, etcd.members(context.local.client_urls))
 

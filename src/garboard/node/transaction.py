@@ -64,6 +64,7 @@ class RunPolicy:
     supersedes: bool = False  # it may begin on top of open runs, and closes them all when it ends
     is_undoable: bool = True  # else nothing is kept of what it changes
     undoes_on_failure: bool = False  # as if the user had asked for it
+    looks_again: bool = False  # at what it was planned from, once it has the Lease: others may have had it meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,8 @@ class RunOptions:
     )
     confirm_within_s: float = 0.0  # when all is done, the run waits for as long to be confirmed; 0: it is committed
     lease: LeaseToken | None = None  # of the coordinator that holds the Lease for a run that is resumed or undone
+    # Raises if the plan would be another one by now; called with the Lease, and for how long it was waited for.
+    recheck: Callable[[float], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ class Transactions:
             look = looking_again(self.runs.machine, wiring.cluster, wiring.member_lines) if options.is_saved else None
             executor.refuse_stale(plan, hint=PLAN_AGAIN, look=look)
             wiring.check(plan)
-            wiring.leases.begin_run()
+            wiring.leases.begin_run(options.recheck)
             self.runs.tidy()
             journal = self._begin(header, plan, wiring.observers)
             self._perform(plan, journal, wiring, replace(options, lease=settings.lease), header=header)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from garboard.config import GivenFlags, ResolvedVersion, cluster_text, ignored_checks, resolve_version
-from garboard.engine import Plan
+from garboard.engine import Plan, what_moved_since
 from garboard.errors import BadDocument, BadUsage, GarboardError, as_usage
 from garboard.host.facts import MachineFacts
 from garboard.lazy import lazy_module
@@ -22,14 +22,16 @@ from garboard.model.paths import ADMIN_CONF, KUBELET_CONF
 from garboard.node.configuration import node_host, open_config
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.interpreters.objects import NodeCluster
-from garboard.node.observe import NodeInspector, Role, directory_patches, read_options
+from garboard.node.observations import OBJECT
+from garboard.node.observe import NodeInspector, Role, directory_patches, looking_again, read_options
 from garboard.node.transaction import RunPolicy
 from garboard.node.upgrade_drift import with_drift
 from garboard.node.wiring import RunSettings
-from garboard.node.workflow import LocalNode, Observed, Prepared, Workflow, WorkflowRequest
+from garboard.node.workflow import ChangedMeanwhile, LocalNode, Observed, Prepared, Workflow, WorkflowRequest
+from garboard.phases.gates import API_SERVER
 from garboard.phases.node.records import recorded_set
 from garboard.phases.patching import NodePatches
-from garboard.phases.upgrade.cluster import UpgradedCluster, read_upgraded
+from garboard.phases.upgrade.cluster import UpgradedCluster, images_of, read_upgraded
 from garboard.phases.upgrade.context import (
     SnapshotRoom,
     ThisNode,
@@ -43,6 +45,7 @@ from garboard.phases.upgrade.differences import refuse_stopping, written_by
 from garboard.phases.upgrade.tree import APPLY, NODE
 from garboard.phases.upgrade.version_policy import UpgradeRequest, refuse_version
 from garboard.phases.workflow import Placed
+from garboard.retry import CLOCK, Clock, Pauses, wait_until
 from garboard.values import dataclass
 
 if TYPE_CHECKING:
@@ -51,6 +54,8 @@ else:
     patches = lazy_module("garboard.patches")
 
 PREFLIGHT = "preflight"
+# A Lease that took longer was another node's, which may have been the last one but this.
+_AT_ONCE_S, _FOLLOWS_WITHIN_S = 2.0, 15.0
 DATABASE = "member/snap/db"  # of etcd, below the folder of its data
 
 
@@ -180,11 +185,40 @@ def _observe(
         inspector=NodeInspector(machine.manager),
         ignored_checks=given.ignored_checks,
     )
-    context = replace(context, room=_room(node, upgraded) if is_first else None)
+    context = replace(context, room=None if is_worker else _room(node, upgraded))
     context = with_drift(context, recorded, request.flags, node, is_shown=prepared.is_shown)
     if not any(each.path == PREFLIGHT for each in selected) and not prepared.is_shown:
         refuse_stopping(context, written_by(each.path for each in selected))
-    yield Observed(context=context, settings=_settings(context, kubeconfig, server, given.lease), cluster=cluster)
+    yield Observed(
+        context=context,
+        settings=_settings(context, kubeconfig, server, given.lease),
+        cluster=cluster,
+        recheck=partial(recheck, context, cluster, node),
+    )
+
+
+def recheck(
+    context: UpgradeContext, cluster: NodeCluster, node: LocalNode, waited_s: float, clock: Clock = CLOCK
+) -> None:
+    """Refuse a plan after whose making a ConfigMap has changed, or another node has become the last one to go up."""
+    look = looking_again(node.machine, cluster)
+    maps = Plan(observed=tuple(each for each in cluster.observed() if each.name.startswith(f"{OBJECT} ConfigMap ")))
+    moved = [*what_moved_since(maps, look)]
+    if context.is_control_plane:
+        # The Pods of a node that has just released the Lease follow what runs there by a few seconds.
+        timeout_s = _FOLLOWS_WITHIN_S if waited_s > _AT_ONCE_S and context.control_planes_left else 0.0
+        same = partial(_as_planned, context, cluster)
+        if not moved and wait_until(same, timeout_s=timeout_s, pauses=Pauses.every(1.0), clock=clock) is None:
+            moved.append("another control plane has changed its version since the plan was made")
+    if moved:
+        raise ChangedMeanwhile(f"the plan is stale: {'; '.join(moved)}", hint="run the command again")
+
+
+def _as_planned(context: UpgradeContext, cluster: NodeCluster) -> str | None:
+    """Say that others are still to come, or that none is, as when it was planned; None if that has changed."""
+    now = replace(context.upgraded, api_servers=images_of(cluster, API_SERVER))
+    is_same = bool(replace(context, upgraded=now).control_planes_left) == bool(context.control_planes_left)
+    return "it is as it was planned" if is_same else None
 
 
 def _room(node: LocalNode, upgraded: UpgradedCluster) -> SnapshotRoom | None:
@@ -265,7 +299,7 @@ def _settings(context: UpgradeContext, kubeconfig: str, server: str, lease: Leas
 
 def _policy(_config: UpgradeInput, _request: WorkflowRequest, _node: LocalNode) -> RunPolicy:
     # Objects go back last, once the way back of the static pods has brought this node's API server back.
-    return RunPolicy(undoes_on_failure=True)
+    return RunPolicy(undoes_on_failure=True, looks_again=True)
 
 
 def _confirm(config: UpgradeInput, plan: Plan, selected: Sequence[Placed[UpgradeContext]], node: LocalNode) -> None:

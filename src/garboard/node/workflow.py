@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from garboard.config import GivenFlags, check_mixed_flags
 from garboard.documents import write_yaml
 from garboard.engine import Executor, Observation, Plan, PutObject, plan_as_json, plan_as_text, with_preconditions
+from garboard.errors import StalePlan
 from garboard.host.locks import user_lock
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
     from garboard.pki.keys import KeySource
 
 ConfigT = TypeVar("ConfigT")
+
+
+_PLANNED_AT_MOST = 3  # times, while others change what is planned from
+
+
+class ChangedMeanwhile(StalePlan):
+    """What a plan was made from has changed, and none of its steps that matter has begun: planning again helps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,8 @@ class Observed(Generic[ContextT]):
     cluster: "NodeCluster | None" = None
     keys: "KeySource | None" = None  # keys that are being made already
     observations: Sequence[Observation] = ()  # what was read besides files and objects
-    recheck: Callable[[], None] = lambda: None  # raises if what was observed has changed until the user has confirmed
+    # Raises if what was observed has changed since; it is told for how long others were waited for.
+    recheck: Callable[[float], None] = lambda _waited_s: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +149,32 @@ def run_workflow(workflow: Workflow[ConfigT, ContextT], request: WorkflowRequest
         options = run_options(workflow.name, request, workflow.policy(prepared.config, request, node))
         if not options.policy.supersedes:
             node.refuse_open_run()
-        with _planned(workflow, prepared, selected, request, node) as (plan, observed):
-            if workflow.confirm:
-                workflow.confirm(prepared.config, plan, selected, node)
-                observed.recheck()
-            settings = replace(observed.settings, node_name=observed.context.node_name)
-            carry_out(plan, node, settings, options, observed.cluster, observed.keys)
+        for left in reversed(range(_PLANNED_AT_MOST)):
+            try:
+                _plan_and_carry_out(workflow, prepared, selected, request, node, options)
+                return
+            except ChangedMeanwhile as error:
+                if not left:
+                    raise
+                node.reporter.report(f"[{workflow.name}] {error.message}: planning again")
+
+
+def _plan_and_carry_out(
+    workflow: Workflow[ConfigT, ContextT],
+    prepared: Prepared[ConfigT],
+    selected: Sequence[Placed[ContextT]],
+    request: WorkflowRequest,
+    node: LocalNode,
+    options: RunOptions,
+) -> None:
+    with _planned(workflow, prepared, selected, request, node) as (plan, observed):
+        if workflow.confirm:
+            workflow.confirm(prepared.config, plan, selected, node)
+            observed.recheck(0.0)
+        if options.policy.looks_again:
+            options = replace(options, recheck=observed.recheck)
+        settings = replace(observed.settings, node_name=observed.context.node_name)
+        carry_out(plan, node, settings, options, observed.cluster, observed.keys)
 
 
 @contextmanager

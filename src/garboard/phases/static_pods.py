@@ -181,6 +181,12 @@ def _api_server_stopped(pod: ReplacedPod, cause: str, settings: SwapSettings) ->
     )
 
 
+def member_url_of(manifest: bytes) -> str:
+    """Return the peer URL of a member of etcd as its manifest has it; empty if it has none."""
+    told = component_flags(_document(manifest_path(ETCD), manifest), ETCD).get("initial-advertise-peer-urls", "")
+    return told.partition(",")[0].strip()
+
+
 def _shutdown_delay_s(pod: dict[str, Json]) -> float:
     """Return for how long an API server that is ending takes connections."""
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from garboard.engine import LEASE_TOKEN, AcquireLease, MakeFolder, Plan, ReleaseLease, Step, StepContext, WriteFile
-from garboard.errors import GarboardError
+from garboard.errors import GarboardError, StalePlan
 from garboard.host.node_machine import NodeMachine
 from garboard.kube import KubeClient, LeaseFailed, LeaseLost, read_access
 from garboard.node.interpreters.leases import LeaseToken, NodeLeases
@@ -217,6 +217,27 @@ def test_lease_lasts_longer_while_the_own_api_server_is_away(api: FakeApi, run: 
 def test_run_that_ends_leaves_no_lease(api: FakeApi, run: NodeRun) -> None:
     run.carry_out(run.make("a"))
     assert api.objects == {}
+
+
+def test_run_that_would_be_planned_otherwise_under_its_lease_is_taken_back(api: FakeApi, run: NodeRun) -> None:
+    """It may have waited for the Lease, and whoever had it has changed the cluster."""
+    holders: list[str] = []
+
+    def recheck(waited_s: float) -> None:
+        assert waited_s >= 0
+        holders.append(api.objects[PATH]["spec"]["holderIdentity"].partition("/")[0])
+        raise StalePlan("another node was changed")
+
+    settings = RunSettings(kubeconfig=str(run.kubeconfig))
+    options = RunOptions(command="upgrade node", undoes_on_failure=True, recheck=recheck)
+    plan = Plan((run.make("before"), Step(ACQUIRE, "", "acquire"), run.make("a"), Step(RELEASE, "", "release")))
+    with pytest.raises(StalePlan, match="another node was changed") as caught:
+        Transactions(Runs(NodeMachine(None)), Listener({})).carry_out(plan, settings, options)
+    assert holders == ["cp-2"], "it is asked once, and not by the undo"
+    assert "what the run had done was undone" in str(caught.value.hint)
+    assert run.made == set()
+    assert api.objects == {}, "nobody holds the Lease"
+    assert Runs(NodeMachine(None)).open() == ()
 
 
 def test_run_waits_for_the_run_of_a_clone_of_its_machine(api: FakeApi, run: NodeRun) -> None:

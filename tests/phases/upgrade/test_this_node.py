@@ -72,6 +72,14 @@ def test_api_server_is_where_its_manifest_says() -> None:
     assert set(found.manifests) == {"kube-apiserver"}
 
 
+@pytest.mark.parametrize("left", [("etcd",), ("etcd", "kube-scheduler")])
+def test_node_whose_api_server_was_taken_away_is_no_worker(left: tuple[str, ...]) -> None:
+    manifests = manifests_of(loaded())
+    with pytest.raises(NotReady, match=r"manifests/kube-apiserver\.yaml does not exist, and .*etcd\.yaml") as caught:
+        observed({manifest_path(each): manifests[each].decode() for each in left}, *LISTENING)
+    assert "garboard status" in str(caught.value.hint)
+
+
 def test_port_that_is_none_is_refused_with_its_manifest() -> None:
     path = manifest_path("kube-apiserver")
     broken = manifests_of(loaded())["kube-apiserver"].decode().replace("--secure-port=6443", "--secure-port=https")

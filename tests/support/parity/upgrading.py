@@ -17,8 +17,8 @@ from garboard.host import list_tree
 from garboard.manifests import NodeHost
 from garboard.manifests.node import EXTRA_CA_DIRECTORIES
 from garboard.model import KubernetesVersion
-from garboard.model.lifecycle import UpgradeApply
-from garboard.model.node import NodeRegistration, Timeouts
+from garboard.model.lifecycle import UpgradeApply, UpgradeConfiguration
+from garboard.model.node import NodeRegistration
 from garboard.model.paths import manifest_path
 from garboard.patches import PatchFile
 from garboard.phases.patching import NodePatches
@@ -36,6 +36,7 @@ FOLDER, UPGRADE_PATH = "/dry-run", "/upgrade.yaml"
 SOCKET = "unix:///var/run/containerd/containerd.sock"
 # The files of /etc and the kubelet first, then the objects.
 MADE = ("etcd local", "control-plane all", "kubelet-start")
+USERS = ("/etc/passwd", "/etc/group", "/etc/login.defs")
 PUT = ("upload-config all", "addon all")
 _FILE = re.compile(
     r'\[dryrun\] Would write file "([^"]+)" with content:\n(.*?)(?=^\[|\[dryrun\])', re.DOTALL | re.MULTILINE
@@ -87,7 +88,7 @@ class UpgradedMachine:
         external = "external:" in configuration
         for phase in MADE[external:]:
             self._kubeadm("init", "phase", *phase.split(), "--config", CONFIG_PATH)
-        for phase in PUT:
+        for phase in PUT[: 1 if "disabled" in configuration else None]:  # the phase alone does not look at that
             self._kubeadm("init", "phase", *phase.split(), "--config", CONFIG_PATH, "--kubeconfig", SUPER_ADMIN)
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": HOSTNAME}}
         items = [node, *(self._mirror(path) for path in sorted(self._manifests()))]
@@ -144,15 +145,19 @@ class _Planning:
     upgrade: str
 
     @cached_property
-    def settings(self) -> UpgradeApply:
+    def document(self) -> UpgradeConfiguration:
         options, version = ReadOptions(detects_cri=False), KubernetesVersion.parse(self.of.target)
         file = ConfigFile.read(self.upgrade, file="upgrade.yaml", host=FACTS, options=options, version=version)
-        return file.upgrade().config.apply
+        return file.upgrade().config
+
+    @property
+    def settings(self) -> UpgradeApply:
+        return self.document.apply
 
     @property
     def context(self) -> UpgradeContext:
         files = self.of.machine.files("/etc/kubernetes", "/var/lib/kubelet")
-        memory = MemoryMachine({path: each.content for path, each in files.items()})
+        memory = MemoryMachine({path: each.content for path, each in files.items()} | self._users())
         this = observe_this_node(memory, (SOCKET,))
         kinds = "configmaps,deployments,daemonsets,services,pods"
         listed = json.loads(self.of.cluster.kubectl("get", kinds, "-n", "kube-system", "-o", "json"))["items"]
@@ -171,9 +176,14 @@ class _Planning:
             patches=self._patches(),
             now=NOW,
             objects=objects,
-            timeouts=Timeouts(),
+            timeouts=self.document.timeouts,
             registration=NodeRegistration(name=this.name, cri_socket=SOCKET),
         )
+
+    def _users(self) -> dict[str, bytes]:
+        """Return the files that users are looked for in."""
+        machine = self.of.machine
+        return {path: machine.text(path).encode() for path in USERS if machine.has(path)}
 
     def _patches(self) -> NodePatches:
         directory = self.settings.patches_directory

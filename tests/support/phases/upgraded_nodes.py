@@ -11,7 +11,7 @@ from garboard.manifests.coredns import deployment
 from garboard.manifests.kube_proxy import daemon_set
 from garboard.manifests.kubelet import CONFIG_FILE, config_file
 from garboard.manifests.static_pods import CONTROL_PLANE, control_plane_pod, etcd_pod, static_pod_file
-from garboard.model.cluster import kubernetes_image
+from garboard.model.cluster import etcd_image, kubernetes_image
 from garboard.model.component import LocalEtcd
 from garboard.model.lifecycle import InitConfiguration
 from garboard.model.paths import manifest_path
@@ -75,6 +75,7 @@ def upgraded_node(
     manifests = manifests_of(found, patches)
     machine.files |= {manifest_path(name): data for name, data in manifests.items()}
     image = kubernetes_image(init.cluster, "kube-apiserver")
+    theirs = etcd_image(init.cluster if is_first else cluster)  # `apply` has been there
     return UpgradeContext(
         node_registration=init.node_registration,
         machine=machine,
@@ -92,7 +93,7 @@ def upgraded_node(
             components=found.components,
             nodes=(ClusterNode("node-1", True, True, init.cluster.release),),
             api_servers=dict.fromkeys(("node-1", *others), image),
-            members=1 + len(others),
+            etcds={"node-1": etcd_image(init.cluster), **dict.fromkeys(others, theirs)},
         ),
         options=UpgradeOptions(is_first=is_first),
         manifests=manifests,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
 from garboard.engine import LEASE_TOKEN, AcquireLease, Interpreters, Outcomes, ReleaseLease, Step, StepContext
-from garboard.errors import BadUsage, ClusterUnreachable, GarboardError, NotReady
+from garboard.errors import BadUsage, ClusterUnreachable, GarboardError, NotReady, StalePlan
 from garboard.lazy import lazy_module
 from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.phases.control_plane_lease import COORDINATOR, FORMER_LEASE, LEASE, MEMBER, UNIT
@@ -92,14 +92,17 @@ class NodeLeases:
         self._clock = clock
         self._goes_without = False
         self._refuses_half_changed = False
+        self._recheck: Callable[[float], None] | None = None
         self._unit = ""  # that the run is in the middle of
 
-    def begin_run(self) -> None:
+    def begin_run(self, recheck: Callable[[float], None] | None = None) -> None:
         """Refuse to acquire the Lease from now on while what an earlier holder left half done may need quorum.
 
-        A run that is resumed or undone is not refused: it may be what is half done.
+        A run that is resumed or undone is not refused: it may be what is half done. `recheck` raises if what was
+        planned does not fit any more once the Lease was had, and is told for how long it was waited for.
         """
         self._refuses_half_changed = True
+        self._recheck = recheck
 
     def acquire(self, action: AcquireLease) -> Outcomes:
         if not action.is_needed and (problem := self._silence(_claim(action))):
@@ -108,6 +111,7 @@ class NodeLeases:
             return {}
         if self._handed:
             self._handed.confirm()
+            self._recheck_after(0.0)
             return {LEASE_TOKEN: str(self._handed.token)}
         payload = action.payload or (f"{MEMBER}:{action.peer_url}" if action.peer_url else "")
         claim = replace(
@@ -115,10 +119,20 @@ class NodeLeases:
             payload=kube.LeasePayload.parse(payload) if payload else None,
             duration_s=action.duration_s or kube.LEASE_DURATION_S,
         )
+        began_s = self._clock.now_s()
         token = self._leases.acquire(claim, action.timeout_s)
         if self._refuses_half_changed:
             self._refuse_half_changed(claim)
+        try:
+            self._recheck_after(self._clock.now_s() - began_s)
+        except StalePlan:
+            self._leases.release(claim)
+            raise
         return {LEASE_TOKEN: str(token)}
+
+    def _recheck_after(self, waited_s: float) -> None:
+        if self._recheck is not None:
+            self._recheck(waited_s)
 
     def _refuse_half_changed(self, claim: "kube.LeaseClaim") -> None:
         error = next((coordinator_cut_short(each) for each in self.left_behind(COORDINATOR)), None)

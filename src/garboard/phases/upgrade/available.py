@@ -11,7 +11,7 @@ from garboard.documents import Json
 from garboard.engine import Note
 from garboard.errors import GarboardError
 from garboard.manifests.objects import KUBE_SYSTEM
-from garboard.model.cluster import coredns_image, etcd_image
+from garboard.model.cluster import coredns_image, etcd_image, tag_of
 from garboard.model.component import LocalEtcd
 from garboard.model.minors import SUPPORTED_VERSIONS
 from garboard.model.version import KubernetesVersion
@@ -138,10 +138,10 @@ def _components(upgraded: UpgradedCluster, objects: Objects, target: str) -> Ite
         yield ComponentUpgrade("kube-proxy", _template_tag(proxy), target)
     dns = observe_dns(objects)
     if dns.tag and not cluster.dns.disabled:
-        yield ComponentUpgrade("CoreDNS", dns.tag, _tag(coredns_image(cluster)))
+        yield ComponentUpgrade("CoreDNS", dns.tag, tag_of(coredns_image(cluster)))
     if isinstance(cluster.etcd, LocalEtcd):
         for node, tag in running.get(ETCD, {}).items():
-            yield ComponentUpgrade(ETCD, tag, _tag(etcd_image(cluster)), node)
+            yield ComponentUpgrade(ETCD, tag, tag_of(etcd_image(cluster)), node)
 
 
 def _running_tags(objects: Objects) -> dict[str, dict[str, str]]:
@@ -150,23 +150,19 @@ def _running_tags(objects: Objects) -> dict[str, dict[str, str]]:
     for pod in objects.labelled("Pod", KUBE_SYSTEM, "tier=control-plane"):
         labels, spec = _mapping(_mapping(pod.get("metadata")).get("labels")), _mapping(pod.get("spec"))
         nodes = found.setdefault(str(labels.get("component")), {})
-        nodes[str(spec.get("nodeName"))] = _tag(_first_image(spec))
+        nodes[str(spec.get("nodeName"))] = tag_of(_first_image(spec))
     return {component: dict(sorted(nodes.items())) for component, nodes in found.items()}
 
 
 def _template_tag(workload: Mapping[str, Json]) -> str:
     template = _mapping(_mapping(workload.get("spec")).get("template"))
-    return _tag(_first_image(_mapping(template.get("spec"))))
+    return tag_of(_first_image(_mapping(template.get("spec"))))
 
 
 def _first_image(spec: Mapping[str, Json]) -> str:
     containers = spec.get("containers")
     first = containers[0] if isinstance(containers, list) and containers else None
     return str(_mapping(first).get("image") or "")
-
-
-def _tag(image: str) -> str:
-    return image.rpartition(":")[2]
 
 
 def _mapping(value: Json) -> dict[str, Json]:

@@ -22,6 +22,7 @@ from garboard.model.minors import MINORS
 from garboard.model.node import ApiEndpoint
 from garboard.model.version import KubernetesVersion
 from garboard.phases.gates import API_SERVER
+from garboard.phases.static_pods import ETCD
 from garboard.values import dataclass
 
 KUBE_PROXY = "kube-proxy"
@@ -62,8 +63,12 @@ class UpgradedCluster:
     components: ComponentConfigs
     nodes: tuple[ClusterNode, ...] = ()
     api_servers: Mapping[str, str] = field(default_factory=dict)  # the images of API servers, by node
-    members: int = 0  # static pods of etcd
+    etcds: Mapping[str, str] = field(default_factory=dict)  # the images of etcd's static pods, by node
     warnings: tuple[str, ...] = ()
+
+    @property
+    def members(self) -> int:
+        return len(self.etcds)
 
     @property
     def kubelets(self) -> dict[str, KubernetesVersion]:
@@ -125,8 +130,8 @@ def read_upgraded(
         target=target,
         components=components,
         nodes=nodes_of(objects),
-        api_servers=dict(map(_image, objects.labelled("Pod", KUBE_SYSTEM, "component=kube-apiserver"))),
-        members=len(objects.labelled("Pod", KUBE_SYSTEM, "component=etcd")),
+        api_servers=images_of(objects, API_SERVER),
+        etcds=images_of(objects, ETCD),
         warnings=warnings,
     )
 
@@ -175,12 +180,18 @@ def _version(text: Json) -> KubernetesVersion | None:
         return None
 
 
-def _image(pod: Mapping[str, Json]) -> tuple[str, str]:
+def images_of(objects: Objects, component: str) -> dict[str, str]:
+    """Return the images of the static pods of a component, by node."""
+    pods = objects.labelled("Pod", KUBE_SYSTEM, f"component={component}")
+    return dict(_image(pod, component) for pod in pods)
+
+
+def _image(pod: Mapping[str, Json], component: str) -> tuple[str, str]:
     spec = _mapping(pod, "spec")
     containers = spec.get("containers")
     known = [each for each in containers if isinstance(each, dict)] if isinstance(containers, list) else []
     # A patch may have put another container before it.
-    own = next((each for each in known if each.get("name") == API_SERVER), known[0] if known else {})
+    own = next((each for each in known if each.get("name") == component), known[0] if known else {})
     return str(spec.get("nodeName")), str(own.get("image"))
 
 

@@ -9,7 +9,7 @@ from garboard.documents import Json, read_yaml
 from garboard.errors import InvalidValue, NotReady
 from garboard.manifests import NodeHost
 from garboard.manifests.kubelet import CONFIG_FILE, FLAGS_FILE, INSTANCE_CONFIG_FILE
-from garboard.model.cluster import kubernetes_image
+from garboard.model.cluster import kubernetes_image, tag_of
 from garboard.model.node import ApiEndpoint, NodeRegistration, Timeouts
 from garboard.model.paths import KUBELET_CONF, KUBERNETES_DIR, manifest_path
 from garboard.phases.gates import API_SERVER
@@ -81,9 +81,7 @@ class UpgradeContext(NodeContext):
 
     def runs_target(self, image: str) -> bool:
         """Say whether an image of an API server is one of the target; a patch may take it from elsewhere."""
-        wanted = kubernetes_image(self.cluster, API_SERVER)
-        tag = wanted.rpartition(":")[2]
-        return image == wanted or image.partition("@")[0].endswith(f":{tag}")
+        return tag_of(image) == tag_of(kubernetes_image(self.cluster, API_SERVER))
 
     @property
     def control_planes_left(self) -> tuple[str, ...]:
@@ -107,6 +105,11 @@ def observe_this_node(machine: MachineView, sockets: Sequence[str]) -> ThisNode:
     found = {each: machine.read(manifest_path(each)) for each in ORDER}
     manifests = {name: data for name, data in found.items() if data is not None}
     endpoint = ApiEndpoint()
+    if manifests and API_SERVER not in manifests:
+        raise NotReady(
+            f"{manifest_path(API_SERVER)} does not exist, and {', '.join(map(manifest_path, sorted(manifests)))} does",
+            hint="put it back first; a run that was cut short in between is shown by garboard status",
+        )
     if API_SERVER in manifests:
         document = read_yaml(manifests[API_SERVER], source=manifest_path(API_SERVER))
         address, port = listener_of(API_SERVER, document if isinstance(document, dict) else {})

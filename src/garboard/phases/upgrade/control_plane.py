@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from garboard.documents import read_yaml
-from garboard.engine import AwaitGate, ControlService, Note, SaveSnapshot, Step, WriteFile
+from garboard.engine import AwaitGate, ControlService, Note, PullImage, SaveSnapshot, Step, WriteFile
 from garboard.manifests import ControlPlaneNode
 from garboard.manifests.etcd import CLIENT_PORT, PEER_PORT
 from garboard.manifests.kube_proxy import control_plane_url
 from garboard.manifests.rootless import plan_users
 from garboard.manifests.static_pods import CONTROL_PLANE, control_plane_pod, etcd_pod, static_pod_file
 from garboard.model.addresses import join_host_port
-from garboard.model.cluster import etcd_image
+from garboard.model.cluster import etcd_image, tag_of
 from garboard.model.component import LocalEtcd
 from garboard.model.go import join_path
 from garboard.model.paths import KUBELET_CONF, manifest_path
@@ -21,7 +21,7 @@ from garboard.phases.gates import API_SERVER, EtcdSparesMember
 from garboard.phases.gates.control_plane import container_of
 from garboard.phases.node.credentials import RenewalSettings
 from garboard.phases.node.kubelet import KUBELET, wait_for_kubelet
-from garboard.phases.static_pods import ETCD, ReplacedPod, SwapSettings, plan_pulls, plan_swap, swapped
+from garboard.phases.static_pods import ETCD, ReplacedPod, SwapSettings, member_url_of, plan_pulls, plan_swap, swapped
 from garboard.phases.upgrade.context import UpgradeContext
 from garboard.pki.expiration import ObservedNode
 from garboard.pki.kubeconfig import read_kubeconfig
@@ -59,9 +59,7 @@ def plan_control_plane(context: UpgradeContext) -> Iterator[Step | Note]:
 
 
 def _under_lease(context: UpgradeContext, pods: Sequence[ReplacedPod], steps: Sequence[Step]) -> Iterator[Step | Note]:
-    inspector, socket = context.inspector, context.node_registration.cri_socket
-    if inspector is not None:
-        yield from plan_pulls(pods, lambda image: inspector.has_image(socket, image))
+    yield from _pulls(context, pods)
     holder = context.node_name
     wanted = acquire_lease(holder, payload=f"{UNIT}:{holder}", duration_s=_LEASE_S)
     yield Step(wanted, "one node at a time changes its control plane")
@@ -70,12 +68,29 @@ def _under_lease(context: UpgradeContext, pods: Sequence[ReplacedPod], steps: Se
         # Before anything is changed: with a second member away, there would be nothing to take back to.
         spared = EtcdSparesMember(peer_url=_member_url(context), timeout_s=_SPARED_WITHIN_S)
         yield Step(AwaitGate(gate=spared), "a second member that is away would stop the cluster")
-        if context.options.is_first:
+        if context.options.is_first or saves_snapshot(context):
             yield from _snapshot(context)
     if context.options.renews_certificates:
         yield from _renewals(context, [name for each in changed for name in _CERTIFICATES[each]])
     yield from steps
     yield Step(release_lease(holder), "the next node may follow")
+
+
+def _pulls(context: UpgradeContext, pods: Sequence[ReplacedPod]) -> Iterator[Step | Note]:
+    """Plan to pull images as `imagePullPolicy` and `imagePullSerial` say."""
+    registration, inspector = context.node_registration, context.inspector
+    policy, socket = registration.image_pull_policy, registration.cri_socket
+    if inspector is None:
+        return
+    if policy == "Never":
+        yield Note("imagePullPolicy is Never: no image is pulled")
+        return
+    is_always = policy == "Always"
+    for step in plan_pulls(pods, lambda image: not is_always and inspector.has_image(socket, image)):
+        assert isinstance(step.action, PullImage)
+        images = (step.action.image, *step.action.beside)
+        for first, *beside in ((each,) for each in images) if registration.image_pull_serial else (images,):
+            yield replace(step, action=PullImage(image=first, beside=tuple(beside), is_always=is_always))
 
 
 def render_pods(context: UpgradeContext) -> tuple[list[Note], list[ReplacedPod]]:
@@ -85,11 +100,11 @@ def render_pods(context: UpgradeContext) -> tuple[list[Note], list[ReplacedPod]]
     wanted = [control_plane_pod(name, node) for name in CONTROL_PLANE]
     notes = list[Note]()
     if isinstance(context.cluster.etcd, LocalEtcd) and context.options.upgrades_etcd:
-        if note := _newer_etcd(context):
-            notes.append(note)
-        else:
-            wanted.append(etcd_pod(node))
+        wanted.append(etcd_pod(node))
     rendered = {pod.name: static_pod_file(pod, patches).content for pod in wanted}
+    if note := _newer_etcd(context, rendered.get(ETCD)):
+        notes.append(note)
+        del rendered[ETCD]
     pods = [
         ReplacedPod(component=name, former=former, manifest=_unless_same(former, rendered.get(name, former)))
         for name, former in context.manifests.items()
@@ -97,29 +112,31 @@ def render_pods(context: UpgradeContext) -> tuple[list[Note], list[ReplacedPod]]
     return [*notes, *patches.notes()], pods
 
 
-def _newer_etcd(context: UpgradeContext) -> Note | None:
-    """Say that etcd stays as it is, if it is newer than the one that the target has: its data never go back."""
-    running, wanted = _etcd_tags(context)
-    if numbers_of(running) <= numbers_of(wanted):
+def _newer_etcd(context: UpgradeContext, rendered: bytes | None) -> Note | None:
+    """Say that etcd stays as it is, if it is newer than the one that was rendered: its data never go back.
+
+    A patch may have chosen the image.
+    """
+    running, wanted = _etcd_tag(context.manifests.get(ETCD)), _etcd_tag(rendered)
+    if rendered is None or not numbers_of(wanted) or numbers_of(running) <= numbers_of(wanted):
         return None
     return Note(f"etcd {running} is newer than {wanted}, and stays as it is", is_warning=True)
 
 
-def _etcd_tags(context: UpgradeContext) -> tuple[str, str]:
-    """Return the tags of the images of etcd that this node runs, and that the target has."""
-    document = read_yaml(context.manifests.get(ETCD, b"{}"), source=manifest_path(ETCD))
+def _etcd_tag(manifest: bytes | None) -> str:
+    """Return the tag of the image of etcd in a manifest; nothing without one."""
+    document = read_yaml(manifest or b"{}", source=manifest_path(ETCD))
     image = container_of(document, ETCD).get("image") if isinstance(document, dict) else None
-    return str(image or "").rpartition(":")[2], etcd_image(context.cluster).rpartition(":")[2]
+    return tag_of(str(image or ""))
 
 
-def _former_etcd(context: UpgradeContext) -> str:
+def _former_etcd(context: UpgradeContext, pod: ReplacedPod) -> str:
     """Return the minor of etcd that this node leaves, such as 3.6; empty if etcd keeps its minor.
 
     A tag of somebody's own says nothing: then etcd is taken for the one that the minor of Kubernetes has.
     """
-    running, wanted = _etcd_tags(context)
-    former = numbers_of(running) or numbers_of(context.upgraded.former.facts.etcd_tag)
-    target = numbers_of(wanted) or numbers_of(context.cluster.facts.etcd_tag)
+    former = numbers_of(_etcd_tag(pod.former)) or numbers_of(context.upgraded.former.facts.etcd_tag)
+    target = numbers_of(_etcd_tag(pod.manifest)) or numbers_of(context.cluster.facts.etcd_tag)
     return ".".join(map(str, former[:2])) if former[:2] != target[:2] else ""
 
 
@@ -146,25 +163,32 @@ def rendered_node(context: UpgradeContext) -> ControlPlaneNode:
 
 
 def _swap_settings(context: UpgradeContext, pods: Sequence[ReplacedPod]) -> SwapSettings:
-    has_member = any(pod.component == ETCD for pod in pods)
+    member = next((pod for pod in pods if pod.component == ETCD), None)
     return SwapSettings(
-        member_url=_member_url(context) if has_member else "",
+        member_url=_member_url(context) if member else "",
         voters=context.upgraded.members,
         settled_within_s=context.timeouts.upgrade_manifests.seconds,
-        former_etcd=_former_etcd(context) if has_member else "",
+        former_etcd=_former_etcd(context, member) if member else "",
     )
 
 
 def _member_url(context: UpgradeContext) -> str:
     """Return where the other members of etcd reach that of this node."""
-    return f"https://{join_host_port(context.local_api_endpoint.advertise_address, PEER_PORT)}"
+    default_url = f"https://{join_host_port(context.local_api_endpoint.advertise_address, PEER_PORT)}"
+    return member_url_of(context.manifests.get(ETCD, b"{}")) or default_url
 
 
-def changes_etcd(context: UpgradeContext) -> bool:
-    """Say whether this node gets another etcd."""
-    running, wanted = _etcd_tags(context)
-    is_local = isinstance(context.cluster.etcd, LocalEtcd) and ETCD in context.manifests
-    return is_local and context.options.upgrades_etcd and running != wanted and _newer_etcd(context) is None
+def saves_snapshot(context: UpgradeContext) -> bool:
+    """Say whether this node is the first one that gets another etcd; `apply` saves the data in any case."""
+    if not isinstance(context.cluster.etcd, LocalEtcd) or ETCD not in context.manifests:
+        return False
+    if not context.options.upgrades_etcd:
+        return False
+    running, wanted = _etcd_tag(context.manifests[ETCD]), tag_of(etcd_image(context.cluster))
+    if running == wanted or numbers_of(running) > numbers_of(wanted):
+        return False
+    others = [tag_of(image) for name, image in context.upgraded.etcds.items() if name != context.node_name]
+    return context.options.is_first or (bool(others) and wanted not in others)
 
 
 def _snapshot(context: UpgradeContext) -> Iterator[Step]:

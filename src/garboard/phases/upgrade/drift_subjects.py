@@ -14,7 +14,7 @@ from garboard.manifests.kubelet import CONFIG_FILE, config_source, with_resolv_c
 from garboard.manifests.kubelet import PATCH_TARGET as KUBELET
 from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.manifests.static_pods import CONTROL_PLANE, control_plane_pod, etcd_pod
-from garboard.model.cluster import ClusterConfiguration
+from garboard.model.cluster import ClusterConfiguration, tag_of
 from garboard.model.component import LocalEtcd
 from garboard.model.minors import MINORS
 from garboard.model.paths import manifest_path
@@ -70,7 +70,7 @@ def drift_subjects(
 def _as_found(context: UpgradeContext, proxy: FoundDocument) -> UpgradeContext:
     """Return the context with the version that kube-proxy has: it follows the last of the control planes."""
     image = value_at(proxy.document, ("spec", "template", "spec", "containers", 0, "image"))
-    version = _known_version(str(image).rpartition(":")[2])
+    version = _known_version(tag_of(str(image)))
     return replace(context, cluster=replace(context.cluster, kubernetes_version=version)) if version else context
 
 
@@ -86,7 +86,7 @@ def own_version(context: UpgradeContext) -> str:
     if manifest is not None:
         document = read_yaml(manifest, source=manifest_path(API_SERVER))
         image = container_of(document, API_SERVER).get("image") if isinstance(document, dict) else None
-        return _known_version(str(image or "").rpartition(":")[2])
+        return _known_version(tag_of(str(image or "")))
     node = context.objects.find("Node", "", context.node_name) if context.objects else None
     return _known_version(str(value_at(node, ("status", "nodeInfo", "kubeletVersion"))))
 

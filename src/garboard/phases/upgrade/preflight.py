@@ -12,7 +12,7 @@ from garboard.phases.preflight import checks
 from garboard.phases.preflight.checks import Check, Found
 from garboard.phases.preflight.inspector import MachineInspector
 from garboard.phases.upgrade.context import UpgradeContext
-from garboard.phases.upgrade.control_plane import SNAPSHOTS, changes_etcd
+from garboard.phases.upgrade.control_plane import SNAPSHOTS, saves_snapshot
 from garboard.phases.upgrade.removals import REMOVALS, removed_from_kubelets, removed_kubelet_flags
 
 _MIB = 1024 * 1024
@@ -36,7 +36,7 @@ def upgrade_checks(context: UpgradeContext) -> Iterator[Check]:
         yield checks.external_etcd_fits(cluster.etcd, cluster.facts.minimum_external_etcd)
     if context.options.is_first:
         yield _check("ControlPlaneNodesReady", lambda: _unready(context))
-        yield _check("EtcdSnapshotSpace", lambda: _no_room(context))
+    yield _check("EtcdSnapshotSpace", lambda: _no_room(context))
 
 
 def _allows_cgroup_v1(context: UpgradeContext) -> bool:
@@ -66,7 +66,7 @@ def _unready(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
 
 def _no_room(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
     room = context.room
-    if room and changes_etcd(context) and not room.is_enough:
+    if room and saves_snapshot(context) and not room.is_enough:
         needed, free = (f"{count / _MIB:.0f} MiB" for count in (2 * room.database_bytes, room.free_bytes))
         yield f"a snapshot of etcd is saved in {SNAPSHOTS}: {needed} have to be free there, and {free} are", True
 
@@ -77,8 +77,9 @@ def _gates(context: UpgradeContext) -> Iterator[tuple[str, bool]]:
     for name, is_on in former.feature_gates.items():
         if name in target.facts.gate_defaults or name not in former.facts.gate_defaults:
             continue
-        if name == ECDSA_GATE and is_on and target.encryption_algorithm != "ECDSA-P256":
-            told = f"{name} is gone in {target.minor}: keys would be {target.encryption_algorithm} from now on"
-            yield f"{told}. Set encryptionAlgorithm: ECDSA-P256 in ConfigMap kube-system/kubeadm-config first", True
+        if name == ECDSA_GATE and former.key_algorithm != target.key_algorithm:
+            told = f"{name} is gone in {target.minor}: keys would be {target.key_algorithm} from now on"
+            way = f"Set encryptionAlgorithm: {former.key_algorithm} in ConfigMap kube-system/kubeadm-config first"
+            yield f"{told}. {way}{'' if is_on else ' to keep what they are'}", is_on
         else:
             yield f"feature gate {name} is gone in {target.minor}, and has no effect any more", False

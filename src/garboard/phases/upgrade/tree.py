@@ -1,6 +1,6 @@
 """The phases of `upgrade apply` and `upgrade node`, in kubeadm's order and with its names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from garboard.engine import Note, PutObject, Step
@@ -8,8 +8,9 @@ from garboard.errors import BadUsage
 from garboard.manifests.bootstrap_token import CLUSTER_INFO, bootstrap_rbac
 from garboard.manifests.kubelet import INSTANCE_CONFIG_FILE, config_file, instance_config_file
 from garboard.manifests.objects import KUBE_PUBLIC, readable_by, user
-from garboard.model.cluster import coredns_image
+from garboard.model.cluster import coredns_image, tag_of
 from garboard.model.version import numbers_of
+from garboard.patches.json_values import value_at
 from garboard.phases.node.addons import observe_dns, plan_coredns, plan_kube_proxy
 from garboard.phases.node.records import content_of, holds_set, noted_set, record_on_control_plane, record_on_worker
 from garboard.phases.node.uploads import plan_kubeadm_config, plan_kubelet_config
@@ -106,17 +107,27 @@ def plan_dns(context: UpgradeContext) -> Iterator[Step | Note]:
         yield note
     elif context.cluster.dns.disabled:
         yield Note("CoreDNS is disabled in the configuration")
-    elif note := _newer_dns(context):
+    elif note := _newer_dns(context, tag_of(coredns_image(context.cluster))):
         yield note
     else:
-        yield from plan_coredns(context)
+        steps = [*plan_coredns(context)]
+        note = next(filter(None, (_newer_dns(context, tag) for tag in _chosen_tags(steps))), None)
+        yield from (note,) if note else steps
 
 
-def _newer_dns(context: UpgradeContext) -> Note | None:
-    running, wanted = observe_dns(context.objects).tag, coredns_image(context.cluster).rpartition(":")[2]
-    if numbers_of(running) <= numbers_of(wanted):
+def _newer_dns(context: UpgradeContext, wanted: str) -> Note | None:
+    running = observe_dns(context.objects).tag
+    if not numbers_of(wanted) or numbers_of(running) <= numbers_of(wanted):
         return None
     return Note(f"CoreDNS {running} is newer than {wanted}, and stays as it is", is_warning=True)
+
+
+def _chosen_tags(steps: Iterable[Step | Note]) -> Iterator[str]:
+    """Yield the tag that a patch may have chosen for CoreDNS."""
+    for each in steps:
+        if isinstance(each, Step) and isinstance(each.action, PutObject) and each.action.kind == "Deployment":
+            image = value_at(each.action.content, ("spec", "template", "spec", "containers", 0, "image"))
+            yield tag_of(str(image))
 
 
 def plan_proxy(context: UpgradeContext) -> Iterator[Step | Note]:
