@@ -52,6 +52,21 @@ def test_json_has_exactly_the_documented_members(snapshot: Path, capsys: pytest.
     assert [*found["nodes"][0]["steps"][0]["files"][0]] == ["path", "diff", "assumed"]
 
 
+@pytest.mark.parametrize("is_seen", [False, True], ids=["off the node", "on the node"])
+def test_files_that_nobody_saw_are_marked_as_assumed(
+    is_seen: bool, snapshot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot.write_text(snapshot_text(f1(is_seen=is_seen)))
+    words = ("--set", "apiServer.extraArgs[profiling]=false", "--set", "KubeletConfiguration:maxPods=250")
+    assert plan(snapshot, *words, "-o", "json") == 10
+    found = json.loads(capsys.readouterr().out)
+    files = [file for node in found["nodes"] for step in node["steps"] for file in step["files"]]
+    assert {each["path"] for each in files} == {
+        "/etc/kubernetes/manifests/kube-apiserver.yaml", "/var/lib/kubelet/config.yaml",
+    }  # fmt: skip
+    assert {each["assumed"] for each in files} == {not is_seen}
+
+
 def test_yaml_says_the_same_as_json(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--set", "KubeletConfiguration:maxPods=250")
     plan(snapshot, *words, "-o", "json")
