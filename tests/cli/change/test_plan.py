@@ -128,6 +128,23 @@ def test_a_directory_of_patches_is_planned_for_the_nodes_that_it_changes(
     assert [each["name"] for each in found["objects"]] == ["garboard-patches"]
 
 
+def test_file_of_patches_that_nothing_reads_is_told(
+    tmp_path: Path, snapshot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patches = tmp_path / "patches"
+    patches.mkdir()
+    (patches / "kube-scheduler.yaml").write_text("metadata: {annotations: {a: b}}\n")
+    (patches / "README.md").write_text("about these\n")
+    assert plan(snapshot, "--patches", str(patches)) == 10
+    assert capsys.readouterr().err == ""
+    (patches / "kube-apisever.yaml").write_text("metadata: {annotations: {a: b}}\n")
+    assert plan(snapshot, "--patches", str(patches)) == 10
+    assert capsys.readouterr().err == (
+        "warning: kube-apisever.yaml: Kubernetes 1.37 has no patch target 'kube-apisever': the file is ignored; "
+        "did you mean 'kube-apiserver'?\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "status", "error"),
     [
