@@ -166,7 +166,7 @@ _NASTY: tuple[Json, ...] = (
 )  # fmt: skip
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(name=st.sampled_from(["F1", "F2", "F3"]), field=st.sampled_from(FIELDS), value=st.sampled_from(_NASTY))
 @example(name="F1", field=("KubeletConfiguration", ("kubeReserved",), None), value={"bogus": "1"})
 def test_any_value_of_any_field_is_planned_or_refused(name: str, field: Any, value: Json) -> None:
