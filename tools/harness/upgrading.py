@@ -15,7 +15,7 @@ RELEASES = ("--kubernetes-version", FORMER, "--also", TARGET)
 # Where the lab keeps the patches of its nodes; with --patches there are more of them.
 PATCHES = "/etc/garboard-lab/patches"
 _FAULTY, _CONFIG = "/root/faulty", "/root/upgrade.yaml"
-# On a busy machine an API server takes most of a minute to start; the gate that is to fail must be the one of the fault.
+# On a busy machine an API server takes most of a minute to start; the gate that fails must be the one of the fault.
 _SETTLED_WITHIN = "90s"
 _MANIFESTS = "/etc/kubernetes/manifests"
 _ETCD = "/etc/kubernetes/pki/etcd"
