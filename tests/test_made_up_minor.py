@@ -43,6 +43,7 @@ _V1_38 = replace(
     has_resolv_conf_leak=True,
     checks_configured_bind_address=False,
     refuses_empty_image_volume=False,
+    node_port_keywords=("primary", "elsewhere"),
     has_unlimited_events=False,
     refuses_unused_throttling_factor=False,
 )

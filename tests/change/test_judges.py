@@ -5,6 +5,7 @@ import pytest
 
 from garboard.change.plan import PlannedAttribute
 from garboard.change.snapshot import ClusterSnapshot, SnapshotService
+from garboard.errors import BadDocument
 from garboard.model import SUPPORTED_VERSIONS
 from garboard.values import Json
 from tests.support.change.requests import codes, new_version, patch, planned, restarts, sets
@@ -63,6 +64,18 @@ def first(snapshot: ClusterSnapshot, edit: str) -> PlannedAttribute:
         ("KubeProxyConfiguration:featureGates[NoSuchGate]=true", "blocked", "unknown-feature-gate"),
         ("KubeProxyConfiguration:clusterCIDR=10.0.0.0/16", "advice", "cluster-network-mismatch"),
         ("KubeProxyConfiguration:conntrack.min=1000", "advice", "proxy-kernel"),
+        ("KubeProxyConfiguration:mode=bogus", "blocked", "unsupported-value"),
+        ("KubeProxyConfiguration:mode=ipvs", "advice", "proxy-mode"),
+        ("KubeProxyConfiguration:clusterCIDR=nonsense", "blocked", "bad-address"),
+        ("KubeProxyConfiguration:oomScoreAdj=5000", "blocked", "out-of-range"),
+        ("KubeProxyConfiguration:conntrack.min=-1", "blocked", "out-of-range"),
+        ("KubeletConfiguration:kubeReserved[bogus]=1", "blocked", "unknown-resource"),
+        # kubeadm's probes go along with these.
+        ("controllerManager.extraArgs[bind-address]=0.0.0.0", "allowed", ""),
+        ("scheduler.extraArgs[bind-address]=0.0.0.0", "allowed", ""),
+        ("etcd.local.extraArgs[listen-metrics-urls]=http://0.0.0.0:2381", "advice", "etcd-restart"),
+        ("apiServer.extraArgs[bind-address]=::", "allowed", ""),
+        ("controllerManager.extraArgs[secure-port]=10300", "blocked", "probe-mismatch"),
         ("InitConfiguration:localAPIEndpoint.advertiseAddress=192.0.2.9", "blocked", "node-identity"),
         ("InitConfiguration:nodeRegistration.name=other", "blocked", "node-identity"),
         ("JoinConfiguration:patches.directory=/srv", "blocked", "use-patches"),
@@ -210,6 +223,38 @@ def test_unknown_keys_of_a_config_map_stay() -> None:
     plan = planned(msgspec.structs.replace(snapshot, config_maps=maps), "apiServer.extraArgs[profiling]=false")
     assert [key for key, _ in plan.objects[0].data] == ["ClusterConfiguration"]
     assert plan.objects[0].resource_version == "100"
+
+
+def test_probe_that_a_patch_has_moved_is_told_where_the_configuration_moves_it_too() -> None:
+    patch_text = "spec: {containers: [{name: kube-scheduler, livenessProbe: {httpGet: {path: /other}}}]}\n"
+    snapshot = f1()
+    nodes = [msgspec.structs.replace(each, patch_set="f" * 64) for each in snapshot.nodes]
+    patched = msgspec.structs.replace(snapshot, nodes=nodes, patch_sets={"f" * 64: {"kube-scheduler.yaml": patch_text}})
+    plan = planned(patched, "scheduler.extraArgs[bind-address]=0.0.0.0")
+    assert (plan.verdict, codes(plan)) == ("blocked", ["probe-changed"])
+    assert planned(patched, "scheduler.extraArgs[v]=4").verdict == "allowed"
+
+
+def test_what_kube_proxy_refuses_already_is_no_finding_about_another_field() -> None:
+    snapshot = f1()
+    stored = snapshot.config_maps["kube-proxy"]
+    text = stored.data["config.conf"].replace("mode: iptables", "mode: bogus")
+    assert "mode: bogus" in text
+    maps = {
+        **snapshot.config_maps,
+        "kube-proxy": msgspec.structs.replace(stored, data={**stored.data, "config.conf": text}),
+    }
+    broken = msgspec.structs.replace(snapshot, config_maps=maps)
+    assert first(broken, "KubeProxyConfiguration:oomScoreAdj=-998").verdict == "allowed"
+    assert first(broken, "KubeProxyConfiguration:mode=nftables").code == "proxy-mode"
+
+
+@pytest.mark.parametrize("api_version", ["kubeadm.k8s.io/v1beta5", "kubeadm.k8s.io/v1beta2", "v1", ""])
+def test_api_version_that_no_minor_reads_is_refused(api_version: str) -> None:
+    document: Json = {"apiVersion": api_version, "kind": "ClusterConfiguration", "clusterName": "blue"}
+    for request in (new_version(document), patch(str(document))):
+        with pytest.raises(BadDocument, match="has the apiVersion"):
+            planned(f1(), request)
 
 
 def test_two_of_one_kind_and_an_unknown_kind_are_refused() -> None:

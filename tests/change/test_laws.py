@@ -3,9 +3,10 @@
 import json
 import random
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from garboard.change.codes import CODES
@@ -144,11 +145,35 @@ _JSON = st.recursive(
     ),
     is_whole=st.booleans(),
 )  # fmt: skip
+@example(kind="ClusterConfiguration", members={"apiVersion": {}}, is_whole=True)
 def test_documents_of_any_shape_are_planned_or_refused(kind: str, members: dict[str, Json], is_whole: bool) -> None:
     document = GivenDocument(content={"kind": kind, **members})
     request = NewVersion(documents=(document,)) if is_whole else PartialChange(documents=(document,))
     try:
         plan = plan_change(SNAPSHOTS["F1"], request)
+    except GarboardError:
+        return
+    assert plan_text(plan)
+    assert plan_document(plan)["verdict"] == plan.verdict
+
+
+_NASTY: tuple[Json, ...] = (
+    "", "x", "/", "a=b", "-1", "nan", "9" * 30, "10.0.0.0/33", ":::", "[::1", "http://[", ",", "5%", "1Gi", "-1h",
+    True, 0, -1, 2**31, 2**64, 1.5, {}, [], {"bogus": "1"}, {"bogus": 1}, {"memory": "x"}, {"": ""}, ["x"], [""], [{}],
+    [{"name": ""}], [{"name": "x"}], [{"name": "feature-gates", "value": "="}], [{"name": "v", "value": ""}],
+    [{"name": "bind-address", "value": "[::"}], [{"name": "audit-log-maxsize", "value": "9" * 24}],
+    [{"name": "service-node-port-range", "value": "-"}], [{"name": "listen-metrics-urls", "value": "http://["}],
+)  # fmt: skip
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@given(name=st.sampled_from(["F1", "F2", "F3"]), field=st.sampled_from(FIELDS), value=st.sampled_from(_NASTY))
+@example(name="F1", field=("KubeletConfiguration", ("kubeReserved",), None), value={"bogus": "1"})
+def test_any_value_of_any_field_is_planned_or_refused(name: str, field: Any, value: Json) -> None:
+    kind, path, _ = field
+    document = GivenDocument(content={"kind": kind, **nested(path, value)})
+    try:
+        plan = plan_change(SNAPSHOTS[name], PartialChange(documents=(document,)), ACCEPTED)
     except GarboardError:
         return
     assert plan_text(plan)

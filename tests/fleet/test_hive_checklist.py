@@ -223,6 +223,25 @@ class TestDefectsOfHive:
         rendering = rendered(resolve_pool(pool_of({"site-a": RENAMES}), "edge")[0])
         assert rendering.clusters[0].install_config.cluster_name == "renamed"
 
+    @pytest.mark.parametrize(
+        ("operation", "said"),
+        [
+            ("{op: remove, path: /metadata}", "metadata.name is no name: it has to be text"),
+            ("{op: replace, path: /metadata/name, valueJSON: '5'}", "metadata.name is no name: it has to be text"),
+            ("{op: replace, path: /metadata/name, value: A B}", "metadata.name 'A B' is no name"),
+            ("{op: replace, path: /metadata/name, value: ''}", "metadata.name '' is no name"),
+            ("{op: remove, path: /baseDomain}", "baseDomain is no name"),
+            ("{op: replace, path: /baseDomain, value: a..b}", "baseDomain 'a..b' is no name"),
+            ("{op: replace, path: '', valueJSON: '[]'}", "it is no mapping"),
+        ],
+    )
+    def test_d14_config_that_its_patches_leave_without_a_name_is_refused(self, operation: str, said: str) -> None:
+        """No installer could make a cluster of it."""
+        rendering = rendered(*resolve_pool(pool_of({"site-a": f"installConfigPatches: [{operation}]"}), "edge"))
+        ((failure,),) = (each.failures for each in rendering.failed)
+        assert (str(failure.reason), said in failure.message) == ("InstallConfigPatchFailed", True)
+        assert [each.request.entry for each in rendering.clusters] == ["site-b"]
+
     def test_d14_deployment_that_contradicts_its_install_config_is_refused(self) -> None:
         text = DEPLOYMENT.replace("clusterName: one", "clusterName: two")
         told = refusal(lambda: deployment_of(text, customization("everywhere", "")))

@@ -135,3 +135,29 @@ def test_text_that_is_no_document_stays() -> None:
     assert masked_text(hosts) == hosts
     arguments = 'KUBELET_KUBEADM_ARGS="--node-ip=192.0.2.10 --pod-infra-container-image=x"\n'
     assert masked_text(arguments) == arguments
+
+
+_VARIABLE: Json = [{"name": "A", "value": "planted"}]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "left"),
+    [
+        ("/spec/containers/0/env", _VARIABLE, [{"name": "A", "value": "<hidden>"}]),
+        ("/spec/containers/0/env/-", {"name": "A", "value": "planted"}, {"name": "A", "value": "<hidden>"}),
+        ("/spec/containers/0/env/0/value", "planted", "<hidden>"),
+        ("/spec/containers/0/env/0/name", "A", "A"),
+        ("/spec/containers/0", {"env": _VARIABLE}, {"env": [{"name": "A", "value": "<hidden>"}]}),
+        ("/spec/containers/0/livenessProbe/httpGet/httpHeaders", _VARIABLE, [{"name": "A", "value": "<hidden>"}]),
+        ("/metadata/annotations", {"x": "planted"}, {"x": "<hidden>"}),
+        ("/metadata/annotations/x", "planted", "<hidden>"),
+        ("/metadata/annotations/kubeadm.kubernetes.io~1x", "kept", "kept"),
+        ("/data/password", "planted", "<hidden>"),
+        ("/spec/priority", 3, 3),
+        ("", {"a": "b"}, {"a": "b"}),
+    ],
+)  # fmt: skip
+def test_value_of_a_json_patch_is_hidden_as_that_of_its_place(path: str, value: Json, left: Json) -> None:
+    assert masked_document([{"op": "add", "path": path, "value": value}]) == [
+        {"op": "add", "path": path, "value": left}
+    ]

@@ -88,6 +88,6 @@ def _too_much(node: SnapshotNode, change: AttributeChange) -> Iterator[Surplus]:
     resource = change.path[-1]
     more = (amount(change.after) or 0) - (amount(change.before) or 0)
     left = (amount(node.allocatable.get(resource, "")) or 0) - more
-    asked = amount(node.pods.requests.get(resource, "0")) or 0
-    if asked > left:
-        yield Surplus(node.name, f"has pods that request {node.pods.requests[resource]} of {resource}")
+    requests = node.pods.requests.get(resource, "0")
+    if (amount(requests) or 0) > left:
+        yield Surplus(node.name, f"has pods that request {requests} of {resource}")

@@ -18,11 +18,15 @@ _EDIT = re.compile(
     r"(?s)(?:(?P<kind>[A-Z]\w*):)?(?P<path>(?:[^=\[\]+-]|\[[^\]]*\]|[+-](?!=))+)(?P<operator>\+=|-=|=)(?P<value>.*)"
 )
 _KINDS = (*STORED_KINDS, INIT, JOIN)
+_SHOWN = 120  # characters of an edit, in what is said about it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldEdit:
-    """One edit; `text` is the value as it was written, which the type of the field decides how to read."""
+    """One edit; `text` is the value as it was written, which the type of the field decides how to read.
+
+    `written` is the beginning of it all, for messages.
+    """
 
     kind: str
     path: FieldPath
@@ -34,6 +38,7 @@ class FieldEdit:
     def parse(cls, written: str) -> "FieldEdit":
         """Read PATH=VALUE, PATH+=VALUE or PATH-=VALUE, with the kind before a colon unless it is the cluster's."""
         found = _EDIT.fullmatch(written)
+        written = written[:_SHOWN]
         if found is None:
             raise BadUsage(f"{written!r} is no PATH=VALUE", hint="write it as 'apiServer.extraArgs[profiling]=false'")
         kind = _kind(found["kind"], written)
@@ -45,8 +50,9 @@ class FieldEdit:
     @classmethod
     def removal(cls, written: str) -> "FieldEdit":
         """Read the path of a field that is to be removed."""
-        kind, _, path = written.rpartition(":") if re.match(r"[A-Z]\w*:", written) else ("", "", written)
-        return cls(kind=_kind(kind, written), path=FieldPath.parse(path), operator="unset", written=written)
+        kind, _, path = written.partition(":") if re.match(r"[A-Z]\w*:", written) else ("", "", written)
+        shown = written[:_SHOWN]
+        return cls(kind=_kind(kind, shown), path=FieldPath.parse(path), operator="unset", written=shown)
 
 
 def _kind(text: str | None, written: str) -> str:
@@ -154,6 +160,8 @@ def _named_item(
     name = rest[0].value if isinstance(rest[0], Pick) else rest[0]
     if not isinstance(name, str) or field.of is None or field.of.type is None:
         raise _refused(edit, "items are named, not numbered")
+    if isinstance(rest[0], Pick) and rest[0].key not in ("", "name"):
+        raise _refused(edit, f"items are found by name, and not by {rest[0].key}")
     places = [index for index, each in enumerate(current) if isinstance(each, dict) and each.get("name") == name]
     others = [each for index, each in enumerate(current) if index not in places]
     own = [current[index] for index in places]
@@ -183,9 +191,8 @@ def value_of(text: str, field: FieldType, edit: FieldEdit) -> Json:
         if not is_text:
             raise
         return text  # an asterisk, say, which means something to YAML
-    if is_text and not isinstance(value, str | dict | list):
-        return text.strip()
-    return value
+    # Values are scalars: to YAML the address `::` is a mapping.
+    return text.strip() if is_text and not isinstance(value, str) else value
 
 
 def _read(edit: FieldEdit) -> Json:

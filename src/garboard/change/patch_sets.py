@@ -1,19 +1,22 @@
 """The patch sets of nodes, as the cluster has recorded them and as they are asked for."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from posixpath import basename
 
 from garboard.change.plan import PlannedAttribute, PlannedObject
 from garboard.change.snapshot import ClusterSnapshot, SnapshotNode
 from garboard.documents import write_yaml
 from garboard.manifests.kubelet import PATCH_TARGET as KUBELET_TARGET
-from garboard.patches import MARKER
+from garboard.patches import MARKER, NodeFacts, PatchChecks, PatchFile, lint_tree
 from garboard.patches.unified import TextDiff
 from garboard.phases.node.records import ANNOTATION, RECORD, PatchSetContent
+from garboard.schema import Schema
 from garboard.values import Json, dataclass
 
 LABEL, CAUSE = "patches", "the patches of the node changed"
 _SHOWN = 12
+_UNREAD = ("ignored-file", "unknown-target")
 _RECORDED = "an upgrade or another change must not drop the patches"
 
 
@@ -50,6 +53,14 @@ class PatchSets:
         """Return what layers of a tree choose by: nothing unless one of the sets is a tree."""
         is_tree = any(MARKER in self.files.get(digest, {}) for digest in self.of_node(node))
         return node.name if is_tree else ""
+
+
+def unread_files(content: PatchSetContent, schema: Schema) -> Iterator[str]:
+    """Yield the files of a patch set that look like patches, and that no component reads."""
+    files = [PatchFile(path, path, partial(bytes, data)) for path, data in sorted(content.files.items())]
+    for each in lint_tree(files, PatchChecks(schema), NodeFacts(), ()):
+        if each.error_class in _UNREAD:
+            yield f"{each.file}: {each.message}" + (f"; {each.hint}" if each.hint else "")
 
 
 def patch_attribute(patch_sets: PatchSets, snapshot: ClusterSnapshot) -> tuple[PlannedAttribute, ...]:

@@ -10,7 +10,7 @@ from garboard.change.hand_edits import hand_edits
 from garboard.change.node_work import ClusterWork, planned_work
 from garboard.change.objects import object_parts, proxy_parts
 from garboard.change.observations import observations
-from garboard.change.patch_sets import PatchSets, patch_attribute, record_part
+from garboard.change.patch_sets import PatchSets, patch_attribute, record_part, unread_files
 from garboard.change.plan import ChangePlan, NodeChange, PlannedAttribute, PlannedObject
 from garboard.change.request import ChangeRequest, NewPatchSet, RequestedDocuments, requested
 from garboard.change.rulings import (
@@ -34,7 +34,8 @@ def plan_change(snapshot: ClusterSnapshot, request: ChangeRequest, accepted: Seq
     """
     refuse_codes(accepted)
     current = read_configuration(snapshot)
-    wanted = requested(request, current.documents, load_schema(current.cluster.release))
+    schema = load_schema(current.cluster.release)
+    wanted = requested(request, current.documents, schema)
     version, wanted = _without_version(wanted, current.cluster.kubernetes_version)
     target = completed(wanted.documents, current, endpoint_of(snapshot))
     refuse_invalid(current, target)
@@ -47,12 +48,13 @@ def plan_change(snapshot: ClusterSnapshot, request: ChangeRequest, accepted: Seq
         *patch_attribute(patch_sets, snapshot),
         *node_attributes(wanted.of_nodes),
     )
+    unread = unread_files(request.content, schema) if isinstance(request, NewPatchSet) else ()
     plan = ChangePlan(
         attributes=attributes,
         parts=tuple(_parts(context, changes, work, patch_sets)),
         follow_ups=work.follow_ups,
         observed=observations(snapshot),
-        warnings=current.warnings,
+        warnings=(*current.warnings, *unread),
     )
     return plan.without_parts() if plan.is_blocked else plan
 

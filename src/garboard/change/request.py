@@ -12,6 +12,7 @@ from garboard.config.component_configs import COMPONENT_KINDS
 from garboard.config.v1beta3 import cluster_to_v1beta4
 from garboard.documents import Json
 from garboard.errors import BadDocument, BadUsage, PatchFailed
+from garboard.model.minors import MINORS
 from garboard.patches import PatchType
 from garboard.patches.json6902 import apply_json
 from garboard.patches.merge import apply_merge
@@ -21,6 +22,7 @@ from garboard.values import dataclass
 
 Documents: TypeAlias = Mapping[str, Mapping[str, Json]]
 _TYPE_NAMES = ("apiVersion", "kind")
+_KUBEADM_VERSIONS = tuple(version for row in MINORS.values() for version in row.config_api.read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +227,7 @@ def _known_kind(each: GivenDocument, current: Documents, default: str = "") -> s
 
 def _refuse_version(each: GivenDocument, kind: str) -> None:
     given = each.content.get("apiVersion") if isinstance(each.content, dict) else None
-    is_right = given == COMPONENT_KINDS[kind] if kind in COMPONENT_KINDS else str(given).startswith("kubeadm.k8s.io/")
+    is_right = given == COMPONENT_KINDS[kind] if kind in COMPONENT_KINDS else given in _KUBEADM_VERSIONS
     if given is not None and not is_right:
         wanted = COMPONENT_KINDS.get(kind, "kubeadm.k8s.io/v1beta4")
         raise BadDocument(f"{each.source}: {kind} has the apiVersion {given!r}", hint=f"write {wanted}")

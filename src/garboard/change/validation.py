@@ -18,7 +18,7 @@ from garboard.manifests import ConfigField
 from garboard.model.addresses import parse_networks
 from garboard.patches import find_target
 from garboard.patches.results import judge
-from garboard.rules import DocumentField, ResultFinding, flag_rules
+from garboard.rules import DocumentField, ResultFinding, check_kube_proxy
 from garboard.schema import load_schema
 from garboard.values import dataclass
 
@@ -50,7 +50,7 @@ def whole_findings(changes: tuple[AttributeChange, ...], context: ChangeContext)
     yield from _disagreements(labels, context)
     yield from _shadows(changes, context)
     yield from _unrendered(changes, context)
-    yield from _proxy_gates(changes, context)
+    yield from _proxy_findings(changes, context)
 
 
 def _overlaps(labels: Mapping[tuple[str, str], str], context: ChangeContext) -> Iterator[PlacedFinding]:
@@ -140,15 +140,16 @@ def _flag_of(field: str) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in field)
 
 
-def _proxy_gates(changes: tuple[AttributeChange, ...], context: ChangeContext) -> Iterator[PlacedFinding]:
-    rules = flag_rules(load_schema(context.target.cluster.release), "kube-proxy")
-    for change in changes:
-        if change.kind == KUBE_PROXY and change.path[0] == "featureGates" and len(change.path) == 2 and rules:
-            if change.after is None:
-                continue
-            for problem in rules.gate(change.path[1], change.after if isinstance(change.after, bool) else None):
-                finding = ChangeFinding(code=problem.code, reason=problem.message, route=problem.hint or "")
-                yield PlacedFinding(change.label, finding)
+def _proxy_findings(changes: tuple[AttributeChange, ...], context: ChangeContext) -> Iterator[PlacedFinding]:
+    """Yield what kube-proxy refuses in its new configuration, and did not in the former."""
+    before, after = context.current.kube_proxy, context.target.kube_proxy
+    if before is None or after is None or before.tree == after.tree:
+        return
+    release = context.target.cluster.release
+    known = {(each.code, each.message) for each in check_kube_proxy(dict(before.tree), release)}
+    for each in check_kube_proxy(dict(after.tree), release):
+        if (each.code, each.message) not in known:
+            yield PlacedFinding(_nearest(KUBE_PROXY, each.path, changes), _as_finding(each))
 
 
 def pod_findings(
@@ -161,7 +162,10 @@ def pod_findings(
     """Yield what a component refuses in its new manifest, or the cluster loses by it, at its attribute."""
     for each in _result_findings(component, before.document, after.document, context):
         source = after.source_of(each.path)
-        if each.rule.is_acceptable and isinstance(source, ConfigField) and not _is_free(source):
+        if isinstance(source, ConfigField) and each.rule.is_acceptable and not _is_free(source):
+            continue
+        # kubeadm has its probes ask where --bind-address and --listen-metrics-urls say.
+        if each.code == "probe-changed" and _at(after.document, each.path) == _at(after.plain.document, each.path):
             continue
         label = _label_of(source, changes, after.document, each.path) if isinstance(source, ConfigField) else ""
         yield PlacedFinding(label, _as_finding(each))
@@ -177,9 +181,14 @@ def kubelet_findings(
 ) -> Iterator[PlacedFinding]:
     """Yield what the kubelet refuses in its new configuration, or the node loses by it."""
     for each in _result_findings("kubeletconfiguration", dict(before), dict(after), context):
-        own = [change for change in changes if change.kind == KUBELET and each.path[:1] == change.path[:1]]
-        nearest = [change for change in own if each.path[: len(change.path)] == change.path] or own
-        yield PlacedFinding(nearest[0].label if nearest else "", _as_finding(each))
+        yield PlacedFinding(_nearest(KUBELET, each.path, changes), _as_finding(each))
+
+
+def _nearest(kind: str, path: DocumentPath, changes: tuple[AttributeChange, ...]) -> str:
+    """Return the label of the change of a component's configuration that a finding is about."""
+    own = [change for change in changes if change.kind == kind and path[:1] == change.path[:1]]
+    nearest = [change for change in own if path[: len(change.path)] == change.path] or own
+    return nearest[0].label if nearest else ""
 
 
 def _result_findings(target_name: str, before: Json, after: Json, context: ChangeContext) -> list[ResultFinding]:

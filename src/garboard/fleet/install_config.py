@@ -1,6 +1,7 @@
 """install-config.yaml, of which an installer makes a cluster. Only its name, domain and platform are read here."""
 
 from collections.abc import Mapping
+from typing import NoReturn
 
 from garboard.documents import DocumentPath, Json, read_yaml, write_yaml
 from garboard.errors import BadDocument, PatchFailed
@@ -13,8 +14,9 @@ from garboard.fleet.customize import (
     Rules,
 )
 from garboard.fleet.customize.apply import apply_strictly, failed_operation
+from garboard.model.names import subdomain_problems
 from garboard.patches import Origin, OriginKind, Patch, SourceText, copy_of
-from garboard.patches.json_values import value_at
+from garboard.patches.json_values import ABSENT, value_at
 from garboard.values import dataclass
 
 FILE_NAME = "install-config.yaml"
@@ -117,10 +119,30 @@ def patch_install_config(
         return PatchedInstallConfig(config.value, config)
     try:
         value, doubts = apply_strictly(config.value, patch, rules, is_compat=customization.is_compat)
+        _refuse_nameless(value, patch)
     except PatchFailed as error:
         raise CustomizationFailed([_failure(customization, patch, error, rules)]) from None
     warnings = tuple(f"{each.where}: {FILE_NAME}: {each.message}" for each in doubts)
     return PatchedInstallConfig(value, config, (patch,), warnings)
+
+
+def _refuse_nameless(value: Json, patch: Patch) -> None:
+    """Refuse what no installer could make a cluster of: its name and domain are what is read of every config."""
+    if not isinstance(value, dict):
+        _refuse(patch, "after the patches it is no mapping")
+    for field in (("metadata", "name"), ("baseDomain",)):
+        found = value_at(value, field)
+        if field == ("baseDomain",) and is_hosts_config(value) and (found is ABSENT or not found):
+            continue
+        problems = subdomain_problems(found) if isinstance(found, str) else ["it has to be text"]
+        if problems:
+            shown = f" {found!r}" if isinstance(found, str) else ""
+            _refuse(patch, f"after the patches {'.'.join(field)}{shown} is no name: {problems[0]}")
+
+
+def _refuse(patch: Patch, message: str) -> NoReturn:
+    hint = "correct the operation, or leave the field alone"
+    raise PatchFailed(f"{patch.where()}: {message}", hint=hint, error_class="install-config-patch-failed")
 
 
 def _failure(customization: Customization, patch: Patch, error: PatchFailed, rules: Rules) -> CustomizationFailure:

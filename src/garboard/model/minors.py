@@ -65,6 +65,7 @@ class MinorFacts:
     checks_configured_bind_address: bool  # port checks bind the configured address instead of all of them
     refuses_empty_image_volume: bool  # a volume of an image without a reference
     refuses_unused_throttling_factor: bool  # of the kubelet, with MemoryQoS off
+    node_port_keywords: tuple[str, ...]  # what nodePortAddresses of kube-proxy may name beside networks
     has_unlimited_events: bool  # eventRecordQPS 0 of the kubelet is no limit, and not the default
 
     @property
@@ -118,6 +119,7 @@ _V1_36 = MinorFacts(
     checks_configured_bind_address=False,
     refuses_empty_image_volume=False,
     refuses_unused_throttling_factor=False,
+    node_port_keywords=("primary",),
     has_unlimited_events=False,
 )
 
@@ -145,6 +147,7 @@ _V1_37 = MinorFacts(
     checks_configured_bind_address=True,
     refuses_empty_image_volume=True,
     refuses_unused_throttling_factor=True,
+    node_port_keywords=("primary", "localhost", "all"),
     has_unlimited_events=True,
 )
 

@@ -94,6 +94,9 @@ def _hide_value(found: re.Match[str]) -> str:
 def masked_document(value: Json) -> Json:
     """Return the document with everything replaced that may hold a secret, documents in its texts included."""
     if isinstance(value, dict):
+        path = value.get("path")
+        if isinstance(value.get("op"), str) and isinstance(path, str) and "value" in value:
+            return {**value, "value": _masked_at(path.split("/")[1:], value["value"])}
         return {key: _masked_member(key, each) for key, each in value.items()}
     if isinstance(value, list):
         return [masked_document(each) for each in value]
@@ -122,6 +125,18 @@ def _masked_member(key: str, value: Json) -> Json:
     if isinstance(value, str | list) and _SECRET_KEY.fullmatch(key):
         return HIDDEN if isinstance(value, str) else [HIDDEN for _ in value]
     return masked_document(value)
+
+
+def _masked_at(names: list[str], value: Json) -> Json:
+    """Return the value of an operation of a JSON patch, masked as what its path leads to."""
+    *_, list_, above, last = ("", "", "", *names)
+    if list_ in _VALUE_LISTS and last == "value":
+        return HIDDEN
+    if above in _VALUE_LISTS:
+        return _without_value(value)
+    if above == "annotations":
+        return value if last.replace("~1", "/").startswith(_OWN_ANNOTATIONS) else HIDDEN
+    return _masked_member(last, value)
 
 
 def _without_value(item: Json) -> Json:

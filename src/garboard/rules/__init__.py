@@ -14,6 +14,7 @@ from garboard.rules.findings import ResultFinding
 from garboard.rules.flag_etcd import renamed_flag
 from garboard.rules.flags import check_flags, flag_rules
 from garboard.rules.judgement import check_component
+from garboard.rules.kube_proxy import check_kube_proxy
 from garboard.rules.kubelet import check_kubelet
 from garboard.rules.pod import check_pod
 from garboard.rules.rule import Rule, RuleKind
@@ -29,6 +30,7 @@ __all__ = [
     "bad_field_value",
     "check_component",
     "check_flags",
+    "check_kube_proxy",
     "check_kubelet",
     "check_pod",
     "check_workload",

@@ -290,9 +290,29 @@ _KUBELET: Mapping[str, Mapping[str, Allowed]] = {
     "CrashLoopBackOffConfig": {"maxContainerRestartPeriod": Lasting(_NS["s"], 300 * _NS["s"])},
 }
 
+_KUBE_PROXY: Mapping[str, Mapping[str, Allowed]] = {
+    "KubeProxyConfiguration": {
+        "mode": OneOf(("", "iptables", "ipvs", "nftables")),
+        "detectLocalMode": OneOf(("", "ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix")),
+        "oomScoreAdj": Range(-1000, 1000),
+        "configSyncPeriod": Lasting(1, is_zero_fine=True),
+    },
+    "KubeProxyIPTablesConfiguration": {"masqueradeBit": Range(0, 31)},
+    "KubeProxyConntrackConfiguration": {
+        "maxPerCore": _COUNT,
+        "min": _COUNT,
+        "tcpEstablishedTimeout": Lasting(0),
+        "tcpCloseWaitTimeout": Lasting(0),
+        "udpTimeout": Lasting(0),
+        "udpStreamTimeout": Lasting(0),
+    },
+    "ClientConnectionConfiguration": {"burst": _COUNT},
+}
+
 ALLOWED: Mapping[str, Mapping[str, Allowed]] = {
     **{f"core/v1.{name}": fields for name, fields in _POD.items()},
     **{f"config/v1beta1.{name}": fields for name, fields in _KUBELET.items()},
+    **{f"config/v1alpha1.{name}": fields for name, fields in _KUBE_PROXY.items()},
     "api/v1.LoggingConfiguration": {
         "format": OneOf(("", "text", "json")),
         "verbosity": Range(0, _MAX_INT32),

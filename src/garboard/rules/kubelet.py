@@ -57,7 +57,7 @@ def check_kubelet(document: Json, version: KubernetesVersion) -> list[ResultFind
         *_check_logs(config),
         *_check_eviction(config),
         *_check_others(config),
-        *_check_metrics(config, version),
+        *check_hidden_metrics(config, version),
         *check_managers(config, gates),
     ]
     return list(dict.fromkeys(found))
@@ -232,7 +232,11 @@ def _check_logs(config: DocumentField) -> Found:
         yield folder.finding("bad-path", "it must be an absolute path")
     elif folder.text and (folder.text != _clean(folder.text) or not folder.text.isascii()):
         yield folder.finding("bad-path", "it must be normalised, in ASCII characters")
-    logging = config["logging"]
+    yield from check_logging(config["logging"])
+
+
+def check_logging(logging: DocumentField) -> Found:
+    """Yield what is wrong with the `logging` of a component."""
     flush = logging["flushFrequency"]
     length = flush.number if flush.number is not None else nanoseconds(flush.value)
     if length is not None and length < 0:
@@ -290,7 +294,8 @@ def _check_signal(signal: str, at: DocumentField) -> Found:
         yield at.finding("unsupported-value", f"{signal!r} is none of {', '.join(_SIGNALS)}")
 
 
-def _check_metrics(config: DocumentField, version: KubernetesVersion) -> Found:
+def check_hidden_metrics(config: DocumentField, version: KubernetesVersion) -> Found:
+    """Yield what is wrong with `showHiddenMetricsForVersion` of a component."""
     shown = config["showHiddenMetricsForVersion"]
     previous = f"{version.major}.{version.minor - 1}"
     if shown.text not in ("", previous):

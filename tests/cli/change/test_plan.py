@@ -52,6 +52,21 @@ def test_json_has_exactly_the_documented_members(snapshot: Path, capsys: pytest.
     assert [*found["nodes"][0]["steps"][0]["files"][0]] == ["path", "diff", "assumed"]
 
 
+@pytest.mark.parametrize("is_seen", [False, True], ids=["off the node", "on the node"])
+def test_files_that_nobody_saw_are_marked_as_assumed(
+    is_seen: bool, snapshot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot.write_text(snapshot_text(f1(is_seen=is_seen)))
+    words = ("--set", "apiServer.extraArgs[profiling]=false", "--set", "KubeletConfiguration:maxPods=250")
+    assert plan(snapshot, *words, "-o", "json") == 10
+    found = json.loads(capsys.readouterr().out)
+    files = [file for node in found["nodes"] for step in node["steps"] for file in step["files"]]
+    assert {each["path"] for each in files} == {
+        "/etc/kubernetes/manifests/kube-apiserver.yaml", "/var/lib/kubelet/config.yaml",
+    }  # fmt: skip
+    assert {each["assumed"] for each in files} == {not is_seen}
+
+
 def test_yaml_says_the_same_as_json(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--set", "KubeletConfiguration:maxPods=250")
     plan(snapshot, *words, "-o", "json")
@@ -111,6 +126,23 @@ def test_a_directory_of_patches_is_planned_for_the_nodes_that_it_changes(
     assert [each["node"] for each in found["nodes"]] == ["cp1"]
     assert found["nodes"][0]["steps"][0]["restarts"] == ["kube-scheduler"]
     assert [each["name"] for each in found["objects"]] == ["garboard-patches"]
+
+
+def test_file_of_patches_that_nothing_reads_is_told(
+    tmp_path: Path, snapshot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patches = tmp_path / "patches"
+    patches.mkdir()
+    (patches / "kube-scheduler.yaml").write_text("metadata: {annotations: {a: b}}\n")
+    (patches / "README.md").write_text("about these\n")
+    assert plan(snapshot, "--patches", str(patches)) == 10
+    assert capsys.readouterr().err == ""
+    (patches / "kube-apisever.yaml").write_text("metadata: {annotations: {a: b}}\n")
+    assert plan(snapshot, "--patches", str(patches)) == 10
+    assert capsys.readouterr().err == (
+        "warning: kube-apisever.yaml: Kubernetes 1.37 has no patch target 'kube-apisever': the file is ignored; "
+        "did you mean 'kube-apiserver'?\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -125,19 +125,47 @@ def test_failed_patch_leaves_a_record_for_programs(fleet: Fleet) -> None:
     ("glob", "patch", "reason"),
     [
         ("manifests/cluster-*.yaml", {"op": "remove", "path": "/none"}, "ManifestPatchFailed"),
-        ("auth/../tls/root-ca.key", {"op": "remove", "path": "/none"}, None),
+        ("auth/../tls/root-ca.key", {"op": "remove", "path": "/none"}, "ManifestPatchPathEscape"),
+        ("/etc/passwd", {"op": "remove", "path": "/none"}, "ManifestPatchPathEscape"),
+        ("manifests/[a", {"op": "remove", "path": "/none"}, "ManifestPatchInvalid"),
+        ("manifests/*", {"op": "remove", "path": "none"}, "ManifestPatchInvalid"),
         ("tls/root-ca.key", {"op": "remove", "path": "/none"}, "ManifestPatchProtected"),
         (".openshift_install_state.json", {"op": "remove", "path": "/none"}, "ManifestPatchProtected"),
     ],
 )
-def test_each_failure_has_its_reason(fleet: Fleet, glob: str, patch: Json, reason: str | None) -> None:
+def test_each_failure_has_its_reason(fleet: Fleet, glob: str, patch: Json, reason: str) -> None:
     fleet.write(manifest_patch(glob, patch))
     failed = fleet.provision()
     assert failed.returncode == 3
-    if reason is None:
-        assert not fleet.work.exists(), "it is refused before anything begins"
-    else:
-        assert json.loads((fleet.work / "failure.json").read_text())["reason"] == reason
+    found = json.loads((fleet.work / "failure.json").read_text())
+    (failure,) = found["failures"]
+    assert (found["reason"], failure["reason"], failure["step"], failure["entry"]) == (
+        reason, reason, "installerManifestPatches", 0,
+    )  # fmt: skip
+    if found["stage"] == "documents":
+        assert not (fleet.cloud / "calls").exists(), "it is refused before anything begins"
+        assert not (fleet.work / "provision.json").exists()
+
+
+def test_documents_that_were_refused_can_be_corrected(fleet: Fleet) -> None:
+    fleet.write(manifest_patch("../x"))
+    assert fleet.provision().returncode == 3
+    fleet.write()
+    assert fleet.provision().returncode == 0
+    assert not (fleet.work / "failure.json").exists()
+    fleet.write(manifest_patch("../x"))
+    assert fleet.provision().returncode == 3
+    assert json.loads((fleet.work / "failure.json").read_text())["stage"] == "documents"
+
+
+def test_refused_documents_leave_the_folder_of_another_deployment_alone(fleet: Fleet) -> None:
+    fleet.write()
+    assert fleet.provision().returncode == 0
+    record = fleet.work / "provision.json"
+    record.write_text(record.read_text().replace('"deployment": "c1"', '"deployment": "other"'))
+    fleet.write(manifest_patch("../x"))
+    assert fleet.provision().returncode == 3
+    assert not (fleet.work / "failure.json").exists()
 
 
 def test_installer_that_is_not_there_is_named(fleet: Fleet) -> None:

@@ -1,10 +1,12 @@
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from garboard.cli.main import run
+from garboard.documents import read_yaml
 from tests.support.fleet.folder import FleetFolder
 from tests.support.fleet.pool import POOL
 
@@ -75,6 +77,37 @@ def test_check_of_what_is_whole_succeeds(tmp_path: Path) -> None:
     assert FleetFolder(tmp_path, {"site-a": SITE_A}).run("render", "--check") == 0
 
 
+def test_line_that_writes_becomes_a_check_by_one_flag(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path, {"site-a": SITE_A})
+    assert folder.render("--check") == 0
+    assert not folder.out.exists()
+    failing = FleetFolder(tmp_path, {"site-a": FAILING})
+    assert failing.render("--check") == 3
+    assert not failing.out.exists()
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_customization_that_no_cluster_could_take_is_told_as_records(
+    output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = (
+        "installConfigPatches: [{op: add, path: nowhere}]\n"
+        "installerManifestPatches:\n- manifestSelector: {glob: ../x}\n  patches: []\n"
+        "- manifestSelector: {glob: x}\n  patches: [{op: add, path: /a, valueJSON: '{'}]\n"
+    )
+    folder = FleetFolder(tmp_path, {"site-a": wrong})
+    assert folder.run("render", "--check", "--output", output) == 3
+    answer: Any = read_yaml(capsys.readouterr().out, source="answer")
+    (failed,) = answer["failed"]
+    assert (answer["clusters"], failed["deployment"]) == ([], None)
+    assert [(each["reason"], each.get("entry"), each.get("op")) for each in failed["failures"]] == [
+        ("InstallConfigPatchInvalid", None, 0),
+        ("ManifestPatchPathEscape", 0, None),
+        ("ManifestPatchInvalid", 1, 0),
+    ]
+    assert failed["failures"][1]["selector"] == "glob '../x'"
+
+
 def test_earlier_rendering_is_replaced_as_a_whole_and_other_folders_are_refused(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path, {})
     assert folder.render() == 0
@@ -106,7 +139,6 @@ def test_secrets_are_replaced_unless_they_are_asked_for(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        pytest.param(["--check", "-o", "x"], "one of -o and --check", id="both"),
         pytest.param([], "one of -o and --check", id="neither"),
         pytest.param(["--check", "--pool", "a", "--deployment", "b"], "exclude each other", id="pool and deployment"),
         pytest.param(["--check", "--pool", "edg"], "did you mean 'edge'?", id="misspelt pool"),

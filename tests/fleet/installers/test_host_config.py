@@ -42,6 +42,8 @@ def test_endpoint_of_a_lone_control_plane_is_its_address() -> None:
         ("  controlPlaneEndpoint: api.example.com\n", "", "several control planes need the controlPlaneEndpoint"),
         ("kind: JoinConfiguration", "kind: ClusterConfiguration", "a second ClusterConfiguration"),
         ("kind: JoinConfiguration", "kind: Pod", "kind 'Pod' is none of"),
+        ("kind: JoinConfiguration", "kind: {a: b}", "is none of"),
+        ("kind: JoinConfiguration", "kind: [a]", "is none of"),
         ("kubeadm.k8s.io/v1beta4\n  kind: JoinC", "kubeadm.k8s.io/v1beta3\n  kind: JoinC", "has to be kubeadm"),
         ("metadata: {name: first, namespace: default}", "metadata: {}", "addons[0]"),
         ("platform: {none: {}}", "platform: {aws: {}}", "platform"),

@@ -60,6 +60,7 @@ from garboard.phases.preflight import (
     plan_images,
     run_checks,
 )
+from garboard.rules.kube_proxy import check_kube_proxy
 from garboard.rules.kubelet import check_kubelet
 from garboard.rules.pod import check_pod
 from garboard.schema import load_schema
@@ -272,6 +273,11 @@ def results_are_judged_by_the_row() -> None:
     assert by_both(lambda version: [each for each in check_pod(pod, version) if "image" in str(each)]) == [False, True]
     told = by_both(lambda version: [each for each in check_kubelet(kubelet, version) if "MemoryQoS" in str(each)])
     assert told == [False, True]
+    proxy: Json = {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+        "nodePortAddresses": ["primary", "elsewhere"],
+    }  # fmt: skip
+    assert by_both(lambda version: check_kube_proxy(proxy, version) == []) == [True, False]
 
 
 def patches_are_linted_and_applied() -> None:

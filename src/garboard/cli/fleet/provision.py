@@ -1,5 +1,7 @@
 """`garboard fleet provision`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -7,11 +9,12 @@ import click
 from garboard.cli.console import ConsoleReporter
 from garboard.cli.fleet.provision_inputs import files_option, requested, work_option
 from garboard.cli.output import output_option, write_data
-from garboard.errors import BadUsage
+from garboard.errors import BadUsage, GarboardError
+from garboard.fleet import CustomizationFailed
 from garboard.fleet.provision import OutputScrubber
 from garboard.model import DEFAULT_VERSION
 from garboard.node.fleet.orders import environment_for, installer_for, prepare_order, scrubber_for
-from garboard.node.fleet.provisioning import provisioner
+from garboard.node.fleet.provisioning import keep_refusal, provisioner
 from garboard.node.reporter import OutputFormat
 from garboard.schema import load_schema
 
@@ -38,9 +41,10 @@ def provision(files: tuple[str, ...], deployment: str | None, work: Path, instal
     environment: dict[str, str] = {}
     scrubber = OutputScrubber()
     if deployment is not None:
-        request = requested(files, deployment)
-        environment, scrubber = environment_for(request), scrubber_for(request)
-        prepared = prepare_order(request, lambda: load_schema(DEFAULT_VERSION), installer)
+        with _refusals_kept(work, deployment):
+            request = requested(files, deployment)
+            environment, scrubber = environment_for(request), scrubber_for(request)
+            prepared = prepare_order(request, lambda: load_schema(DEFAULT_VERSION), installer)
         order, new = prepared.order, prepared.record
         for warning in prepared.warnings:
             reporter.report(f"warning: {scrubber.known(warning)}")
@@ -53,3 +57,14 @@ def provision(files: tuple[str, ...], deployment: str | None, work: Path, instal
             each.provision(order)
     made = each.results()
     write_data({**made}, output, text="".join(f"{name}: {value}\n" for name, value in made.items()))
+
+
+@contextmanager
+def _refusals_kept(work: Path, deployment: str) -> Iterator[None]:
+    """Have a refused customization leave its record, as one that fails later does."""
+    try:
+        yield
+    except CustomizationFailed as error:
+        with suppress(GarboardError):  # that the folder cannot be used either is told once the documents are right
+            keep_refusal(work, deployment, error, OutputScrubber())
+        raise

@@ -11,6 +11,7 @@ from garboard.cli.fleet.inputs import FleetSelection, fleet_options
 from garboard.cli.output import write_data
 from garboard.documents import Json
 from garboard.errors import BadUsage
+from garboard.fleet import CustomizationFailed, ProvisionRequest
 from garboard.fleet.install_config import FILE_NAME
 from garboard.fleet.render import FleetRendering, RenderedCluster, files_of
 from garboard.fleet.showing import Shown
@@ -25,7 +26,9 @@ RECORD = "fleet-render.json"
 )
 @fleet_options
 @click.option("-o", "--output-dir", metavar="DIR", help="Write a folder for each cluster there, all or nothing.")
-@click.option("--check", is_flag=True, help="Write nothing; the exit status tells whether anything would fail.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing, also with -o; the exit status tells whether anything would fail."
+)
 @click.option("--show-secrets", is_flag=True, help="Write secrets too, which are replaced by REDACTED otherwise.")
 @click.option(
     "--output",
@@ -41,12 +44,12 @@ def render(output_dir: str | None, check: bool, show_secrets: bool, output: Outp
     pool's inventory, and each ClusterDeployment, gets a folder with install-config.yaml and the manifests under their
     names. Everything that would fail is told, and then nothing is written.
     """
-    if check == (output_dir is not None):
-        raise BadUsage("one of -o and --check is needed, and only one", hint="--check renders and writes nothing")
+    if not check and output_dir is None:
+        raise BadUsage("one of -o and --check is needed", hint="--check renders and writes nothing, also with -o")
     selection = FleetSelection(**options)  # type: ignore[arg-type]
-    rendering = selection.renderer().render(selection.requests)
+    rendering = selection.renderer().render(_requests(selection, output))
     _warn(selection, rendering)
-    if output_dir is not None and not rendering.failed:
+    if output_dir is not None and not check and not rendering.failed:
         files = _files(rendering, None if show_secrets else Shown(selection.scrub))
         files[RECORD] = (json.dumps(_summary(rendering), indent=2, ensure_ascii=False) + "\n").encode()
         make_folder(Path(output_dir).parent)
@@ -56,6 +59,17 @@ def render(output_dir: str | None, check: bool, show_secrets: bool, output: Outp
     elif not rendering.failed:
         sys.stdout.write(_summary_text(rendering))
     rendering.refuse_failures()
+
+
+def _requests(selection: FleetSelection, output: OutputFormat) -> tuple[ProvisionRequest, ...]:
+    """Return what is to be rendered; customizations that no cluster could take are told as records, too."""
+    try:
+        return selection.requests
+    except CustomizationFailed as error:
+        if output != "text":
+            failures: list[Json] = [each.as_json for each in error.failures]
+            write_data({"clusters": [], "failed": [{"deployment": None, "failures": failures}]}, output, text="")
+        raise
 
 
 def _warn(selection: FleetSelection, rendering: FleetRendering) -> None:

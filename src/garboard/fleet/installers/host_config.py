@@ -195,10 +195,10 @@ def _of_kubeadm(given: _InstallConfigDocument) -> list[str]:
     seen = set[str]()
     for index, each in enumerate(given.kubeadm):
         kind = each.get("kind") if isinstance(each, dict) else None
-        if not isinstance(each, dict) or kind not in KUBEADM_KINDS:
+        if not isinstance(each, dict) or not isinstance(kind, str) or kind not in KUBEADM_KINDS:
             problems.append(f"kubeadm[{index}]: kind {kind!r} is none of {', '.join(KUBEADM_KINDS)}")
-        elif each.get("apiVersion") != KUBEADM_KINDS[str(kind)]:
-            problems.append(f"kubeadm[{index}]: {kind} has to be {KUBEADM_KINDS[str(kind)]}")
+        elif each.get("apiVersion") != KUBEADM_KINDS[kind]:
+            problems.append(f"kubeadm[{index}]: {kind} has to be {KUBEADM_KINDS[kind]}")
         elif kind in seen:
             problems.append(f"kubeadm[{index}]: a second {kind}")
         seen.add(str(kind))

@@ -50,6 +50,7 @@ from garboard.node.reporter import Reporter
 from garboard.values import Json, dataclass
 
 RECORD, FAILURE = "provision.json", "failure.json"
+_DOCUMENTS = "documents"  # the stage of what is refused before anything begins
 _VERBS: Mapping[StageName, Verb] = {
     "create manifests": CREATE_MANIFESTS,
     "create ignition-configs": CREATE_IGNITION_CONFIGS,
@@ -300,14 +301,33 @@ class Provisioner:
         """Record a failure without secrets, also in the error itself."""
         error.args = (self._scrubber.text(error.message),)
         error.hint = self._scrubber.text(error.hint) if error.hint else error.hint
-        failure: dict[str, Json] = {"stage": stage, "reason": error.error_class, "message": error.message}
-        if isinstance(error, CustomizationFailed):
-            failure["failures"] = [self._scrubber.document(each.as_json) for each in error.failures]
-            failure["reason"] = str(error.failures[0].reason)
-        elif stage == "patch" and error.error_class in _FILE_ERRORS:
-            failure["reason"] = str(FailureReason.IO)
+        failure = _failure_of(stage, error, self._scrubber)
         self._save(self._record.with_attempt(replace(self._record.attempt(number), failure=failure)))
-        self._folder.write(FAILURE, (json.dumps(failure, indent=2) + "\n").encode())
+        self._folder.write(FAILURE, _failure_bytes(failure))
+
+
+def keep_refusal(work: Path, deployment: str, error: CustomizationFailed, scrubber: OutputScrubber) -> None:
+    """Record why documents were refused before an attempt began, unless the folder is that of another deployment."""
+    with WorkFolder.opened(work) as folder, folder.locked("garboard fleet provision"):
+        data = folder.read(RECORD)
+        found = read_record(data, source=str(folder.path / RECORD)) if data is not None else None
+        if found is None or deployment in (found.deployment, f"{found.namespace}/{found.deployment}"):
+            folder.write(FAILURE, _failure_bytes(_failure_of(_DOCUMENTS, error, scrubber)))
+
+
+def _failure_of(stage: str, error: GarboardError, scrubber: OutputScrubber) -> dict[str, Json]:
+    """Return the record of a failure, without secrets."""
+    failure: dict[str, Json] = {"stage": stage, "reason": error.error_class, "message": scrubber.text(error.message)}
+    if isinstance(error, CustomizationFailed):
+        failure["failures"] = [scrubber.document(each.as_json) for each in error.failures]
+        failure["reason"] = str(error.failures[0].reason)
+    elif stage == "patch" and error.error_class in _FILE_ERRORS:
+        failure["reason"] = str(FailureReason.IO)
+    return failure
+
+
+def _failure_bytes(failure: Mapping[str, Json]) -> bytes:
+    return (json.dumps(failure, indent=2) + "\n").encode()
 
 
 def _owned(attempt: AttemptRecord) -> str:
