@@ -8,7 +8,7 @@ import pytest
 
 from garboard.documents import Json
 from garboard.engine import EvictPods, PatchObject, StepContext
-from garboard.kube import ApiRequest, KubeClient, ObjectMissing, ObjectRef
+from garboard.kube import ApiRequest, ConnectionBroken, KubeClient, ObjectMissing, ObjectRef
 from garboard.lab.binaries import Binaries
 from garboard.node.interpreters.eviction import EvictionInterpreter, EvictionRefused, evict_pod
 from garboard.node.interpreters.objects import patch_object
@@ -94,6 +94,21 @@ class Pods:
         evict_pod(self.client, pod, grace_s)
 
 
+class PodsBehindABreakingConnection(Pods):
+    """The pods of an API server whose first answers to evictions are lost: before they are made, and after."""
+
+    def __init__(self, client: KubeClient) -> None:
+        super().__init__(client)
+        self.asked = 0
+
+    def evict(self, pod: dict[str, Json], grace_s: int | None) -> None:
+        self.asked += 1
+        if self.asked != 1:
+            super().evict(pod, grace_s)
+        if self.asked <= 2:
+            raise ConnectionBroken("the API server broke the connection")
+
+
 def names(client: KubeClient) -> set[str]:
     return {str(each["metadata"]["name"]) for each in client.list_all("Pod")}  # type: ignore[call-overload,index]
 
@@ -104,6 +119,17 @@ def evict(client: KubeClient, clock: Clock | None = None, timeout_s: float = 30.
     run = StepContext({}, told.append, lambda _facts: None)
     EvictionInterpreter(Pods(client), clock or Clock()).evict(action, run)
     return told
+
+
+def test_eviction_whose_answer_is_lost_is_asked_for_again(client: KubeClient) -> None:
+    pod(client, "web")
+    told: list[str] = []
+    pods = PodsBehindABreakingConnection(client)
+    action = EvictPods(node_name=NODE, timeout_s=30.0, grace_s=0)
+    EvictionInterpreter(pods, Clock()).evict(action, StepContext({}, told.append, lambda _facts: None))
+    assert names(client) == set()
+    assert pods.asked == 2
+    assert told == ["default/web stays for now: the API server broke the connection"]
 
 
 def test_pods_go_but_those_of_daemon_sets_static_ones_and_other_nodes_stay(client: KubeClient) -> None:

@@ -106,6 +106,9 @@ class EvictionInterpreter:
             return ""
         try:
             self.cluster.evict(pod, action.grace_s)
+        except (kube.ServerBusy, kube.ConnectionBroken) as error:
+            # It may have been done. Asking again is safe, because the eviction names exactly this pod.
+            return f"{name_of(pod)} stays for now: {error.message}"
         except kube.RequestRefused as error:
             if error.http_status != _TOO_MANY_REQUESTS:
                 raise
