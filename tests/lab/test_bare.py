@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from garboard.lab.control import ask
 from tests.support.lab.clusters import Bare
 from tools.harness.lab import LabUnderTest, garboard
 
@@ -51,6 +52,16 @@ def test_systemctl_drives_the_nodes_services(bare: Bare) -> None:
     assert first != second
     lab.exec("cp1", "systemctl", "stop", "containerd")
     assert lab.exec("cp1", "pgrep", "-x", "containerd", check=False).returncode == 1
+
+
+def test_node_that_is_started_as_soon_as_it_has_stopped_keeps_what_it_needs(bare: Bare) -> None:
+    lab = bare()
+    control = lab.files.control
+    start = {"do": "start-node", "lab": json.loads(lab.files.record.read_text())["lab"], "node": "cp1"}
+    for _ in range(10):
+        ask(control, {"do": "stop-node", "node": "cp1"})
+        ask(control, start)
+    lab.exec("cp1", "busybox", "ping", "-c", "1", "-W", "5", "10.89.0.1")
 
 
 def test_a_service_that_dies_is_started_again(bare: Bare) -> None:

@@ -40,6 +40,7 @@ class RunningNode:
     units: Units | None = None
     server: asyncio.Server | None = None
     is_plugged: bool = False
+    end: asyncio.Task[None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +263,12 @@ class Supervisor:
         await self._end_node(running)
 
     async def _end_node(self, running: RunningNode) -> None:
+        """End a node, once: who ends it and who sees it end would else clear away what belongs to it when it runs again."""
+        if running.end is None:
+            running.end = asyncio.get_running_loop().create_task(self._kill_node(running))
+        await asyncio.shield(running.end)
+
+    async def _kill_node(self, running: RunningNode) -> None:
         """Kill every process of a node, as a power cut would, and clear away what it leaves in the kernel."""
         if self.nodes.get(running.node.name) is running:
             del self.nodes[running.node.name]
