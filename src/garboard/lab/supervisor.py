@@ -263,7 +263,7 @@ class Supervisor:
         await self._end_node(running)
 
     async def _end_node(self, running: RunningNode) -> None:
-        """End a node, once: who ends it and who sees it end would else clear away what belongs to it when it runs again."""
+        """End a node, once: the one who sees it end would else clear away what it has when it runs again."""
         if running.end is None:
             running.end = asyncio.get_running_loop().create_task(self._kill_node(running))
         await asyncio.shield(running.end)
