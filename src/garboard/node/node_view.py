@@ -11,7 +11,7 @@ from garboard.engine import Probe
 from garboard.host.files import read_tail
 from garboard.host.inspection import is_listening, resolve
 from garboard.host.node_machine import NodeMachine
-from garboard.host.web import probe
+from garboard.host.web import probe, served_certificate
 from garboard.lazy import lazy_module
 from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.phases.gates import Answer, ObservedContainer
@@ -84,6 +84,9 @@ class LiveNodeView:
     def get(self, url: str) -> Answer:
         found = probe(url)
         return Answer(found.status, found.text, found.date)
+
+    def served_certificate(self, host: str, port: int) -> bytes:
+        return served_certificate(host, port)
 
     def ask_api_server(self, server: str, path: str) -> Answer:
         return Answer(*self.cluster.get_text(server, path))

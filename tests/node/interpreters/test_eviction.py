@@ -93,6 +93,9 @@ class Pods:
     def evict(self, pod: dict[str, Json], grace_s: int | None) -> None:
         evict_pod(self.client, pod, grace_s)
 
+    def delete(self, pod: dict[str, Json]) -> None:
+        raise AssertionError(f"{pod} is evicted, and not deleted")
+
 
 def names(client: KubeClient) -> set[str]:
     return {str(each["metadata"]["name"]) for each in client.list_all("Pod")}  # type: ignore[call-overload,index]
