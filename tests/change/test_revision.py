@@ -130,6 +130,8 @@ def test_a_report_counts_for_its_very_target() -> None:
 _ALLOWED = {
     ("pending", "canary"), ("pending", "reverted"), ("canary", "rolling"), ("canary", "committed"),
     ("canary", "reverted"), ("rolling", "committed"), ("rolling", "reverted"), ("committed", "reverted"),
+    ("pending", "reverting"), ("canary", "reverting"), ("rolling", "reverting"), ("committed", "reverting"),
+    ("reverting", "reverted"),
 }  # fmt: skip
 
 

@@ -7,12 +7,12 @@ from garboard.change.configuration import completed, endpoint_of, read_configura
 from garboard.change.differences import AttributeChange, differences
 from garboard.change.findings import ChangeContext
 from garboard.change.hand_edits import hand_edits
-from garboard.change.node_work import ClusterWork, planned_work
+from garboard.change.node_work import ClusterWork, PlanOptions, planned_work
 from garboard.change.objects import object_parts, proxy_parts
 from garboard.change.observations import observations
 from garboard.change.patch_sets import PatchSets, patch_attribute, record_part
 from garboard.change.plan import ChangePlan, NodeChange, PlannedAttribute, PlannedObject
-from garboard.change.request import ChangeRequest, NewPatchSet, RequestedDocuments, requested
+from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState, RequestedDocuments, requested
 from garboard.change.rulings import (
     default_label,
     left_out_findings,
@@ -26,12 +26,20 @@ from garboard.change.validation import refuse_invalid, whole_findings
 from garboard.schema import load_schema
 
 
-def plan_change(snapshot: ClusterSnapshot, request: ChangeRequest, accepted: Sequence[str] = ()) -> ChangePlan:
+def plan_change(
+    snapshot: ClusterSnapshot,
+    request: ChangeRequest,
+    accepted: Sequence[str] = (),
+    *,
+    options: PlanOptions | None = None,
+) -> ChangePlan:
     """Return what a request would do to a cluster; equal inputs give equal plans.
 
     A request that makes no sense, or that kubeadm would refuse, is refused with an error. What is dangerous is not: the
-    plan says so, and holds no steps while it is blocked.
+    plan says so, and holds no steps while it is blocked. `options` are given instead of the accepted codes alone.
     """
+    options = options or PlanOptions(accepted=tuple(accepted))
+    accepted = options.accepted
     refuse_codes(accepted)
     current = read_configuration(snapshot)
     wanted = requested(request, current.documents, load_schema(current.cluster.release))
@@ -40,8 +48,8 @@ def plan_change(snapshot: ClusterSnapshot, request: ChangeRequest, accepted: Seq
     refuse_invalid(current, target)
     changes = (*version, *differences(current.documents, target.documents))
     context = ChangeContext(snapshot=snapshot, current=current, target=target)
-    patch_sets = PatchSets.of(snapshot, request.content if isinstance(request, NewPatchSet) else None)
-    work = planned_work(context, changes, patch_sets, accepted)
+    patch_sets = _patch_sets(snapshot, request)
+    work = planned_work(context, changes, patch_sets, options)
     attributes = (
         *_attributes(changes, context, wanted, work, accepted),
         *patch_attribute(patch_sets, snapshot),
@@ -49,12 +57,18 @@ def plan_change(snapshot: ClusterSnapshot, request: ChangeRequest, accepted: Seq
     )
     plan = ChangePlan(
         attributes=attributes,
-        parts=tuple(_parts(context, changes, work, patch_sets)),
+        parts=tuple(_parts(context, changes, work, patch_sets, options.first)),
         follow_ups=work.follow_ups,
         observed=observations(snapshot),
         warnings=current.warnings,
     )
     return plan.without_parts() if plan.is_blocked else plan
+
+
+def _patch_sets(snapshot: ClusterSnapshot, request: ChangeRequest) -> PatchSets:
+    wanted = request.content if isinstance(request, NewPatchSet) else None
+    recorded = request.patch_sets if isinstance(request, RecordedState) else None
+    return PatchSets.of(snapshot, wanted, recorded)
 
 
 def _without_version(
@@ -90,14 +104,17 @@ def _attributes(
 
 
 def _parts(
-    context: ChangeContext, changes: tuple[AttributeChange, ...], work: ClusterWork, patch_sets: PatchSets
+    context: ChangeContext, changes: tuple[AttributeChange, ...], work: ClusterWork, patch_sets: PatchSets, first: str
 ) -> Iterator[NodeChange | PlannedObject]:
-    """Yield the work in order: one control plane, what is stored, the others, workers; then kube-proxy and CoreDNS."""
+    """Yield the work in order: one control plane, what is stored, the others, workers; then kube-proxy and CoreDNS.
+
+    Nodes that have something to do begin with `first`, if it is one of them.
+    """
     stored = [*object_parts(context, changes), *record_part(patch_sets, context.snapshot)]
     canary, *others = work.nodes or (None,)
     if canary is not None:
         yield canary
     yield from stored
     yield from (each for each in others if each is not None)
-    yield from proxy_parts(context, changes)
+    yield from proxy_parts(context, changes, first)
     yield from work.shared

@@ -10,7 +10,7 @@ from garboard.change.edits import FieldEdit, edited
 from garboard.change.merging import merged
 from garboard.config.component_configs import COMPONENT_KINDS
 from garboard.config.v1beta3 import cluster_to_v1beta4
-from garboard.documents import Json
+from garboard.documents import Json, read_yaml
 from garboard.errors import BadDocument, BadUsage, PatchFailed
 from garboard.patches import PatchType
 from garboard.patches.json6902 import apply_json
@@ -70,7 +70,16 @@ class NewPatchSet:
     content: PatchSetContent
 
 
-ChangeRequest: TypeAlias = NewVersion | PartialChange | FieldEdits | NewPatchSet
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedState:
+    """What a revision has recorded: the texts of the configuration by kind, and the patch sets of nodes by digest."""
+
+    texts: Mapping[str, str]
+    patch_sets: Mapping[str, str]
+    source: str = "the revision"
+
+
+ChangeRequest: TypeAlias = NewVersion | PartialChange | FieldEdits | NewPatchSet | RecordedState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +104,7 @@ def host_paths_in(request: ChangeRequest) -> tuple[str, ...]:
                 found += _host_paths(each.content)
         case FieldEdits(edits=edits):
             found += [edit.text for edit in edits if str(edit.path.segments[-1]) == "hostPath"]
-        case NewPatchSet():
+        case NewPatchSet() | RecordedState():
             pass
     return tuple(dict.fromkeys(path for path in found if path.startswith("/")))
 
@@ -123,6 +132,18 @@ def requested(request: ChangeRequest, current: Documents, schema: Schema) -> Req
             return _edited(request, current, schema)
         case NewPatchSet():
             return RequestedDocuments(documents=current, of_nodes={})
+        case RecordedState():
+            return _recorded(request, current)
+
+
+def _recorded(request: RecordedState, current: Documents) -> RequestedDocuments:
+    """Return what was recorded for the kinds that the cluster has; what it leaves out is not a removal to accept."""
+    found = dict(current)
+    for kind, text in request.texts.items():
+        content = read_yaml(text, source=f"{request.source}: {kind}")
+        if kind in current:
+            found[kind] = _in_current_shape(GivenDocument(content=content, source=request.source))
+    return RequestedDocuments(documents=found, of_nodes={})
 
 
 def _new_version(request: NewVersion, current: Documents) -> RequestedDocuments:

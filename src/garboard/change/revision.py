@@ -25,14 +25,16 @@ KEPT = 10
 MAX_BYTES = 100 * 1024  # of each object; etcd takes 1.5 MiB, and every revision that is kept is read by nodes
 BASELINE = 0
 
-ChangeState: TypeAlias = Literal["pending", "canary", "rolling", "committed", "reverted"]
-ReportResult: TypeAlias = Literal["pending", "done", "failed", "reverted"]
-_REPORT_RESULTS: tuple[ReportResult, ...] = ("pending", "done", "failed", "reverted")
+ChangeState: TypeAlias = Literal["pending", "canary", "rolling", "committed", "reverting", "reverted"]
+# `confirmed`: done, and nothing on the node will take it back any more.
+ReportResult: TypeAlias = Literal["pending", "done", "failed", "confirmed", "reverted"]
+_REPORT_RESULTS: tuple[ReportResult, ...] = ("pending", "done", "failed", "confirmed", "reverted")
 _NEXT: Mapping[ChangeState, tuple[ChangeState, ...]] = {
-    "pending": ("canary", "reverted"),
-    "canary": ("rolling", "committed", "reverted"),
-    "rolling": ("committed", "reverted"),
-    "committed": ("reverted",),
+    "pending": ("canary", "reverting", "reverted"),
+    "canary": ("rolling", "committed", "reverting", "reverted"),
+    "rolling": ("committed", "reverting", "reverted"),
+    "committed": ("reverting", "reverted"),
+    "reverting": ("reverted",),
     "reverted": (),
 }
 
@@ -92,8 +94,10 @@ class ChangeTarget(_Recorded, frozen=True, kw_only=True):
     changed_at: str = ""
     # Of changes that wait to be confirmed: for how long, until when (known once the last node is green), and whether.
     confirm_within_seconds: int = 0
+    armed_until: str = ""  # the same for all nodes: no node goes back before, and each does after it
     confirm_by: str = ""
     confirmed: bool = False
+    revert_slot_seconds: int = 120
 
     @property
     def is_settled(self) -> bool:
