@@ -1,6 +1,7 @@
 """The patch sets of nodes, as the cluster has recorded them and as they are asked for."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from posixpath import basename
 
 from garboard.change.plan import PlannedAttribute, PlannedObject
@@ -28,6 +29,7 @@ class PatchSets:
     files: Mapping[str, Mapping[str, bytes]]
     wanted: PatchSetContent | None = None
     recorded: Mapping[str, str] | None = None
+    is_changed: bool = False
 
     @classmethod
     def of(
@@ -39,9 +41,10 @@ class PatchSets:
         }
         if wanted is not None:
             files[wanted.digest] = dict(wanted.files)
-        found = cls(files=files, wanted=wanted, recorded=recorded)
+        found = cls(files=files, wanted=wanted, recorded=recorded, is_changed=wanted is not None)
         found._refuse_lost(snapshot)
-        return found
+        moved = any(len(set(found.of_node(node))) > 1 for node in snapshot.nodes)
+        return replace(found, is_changed=found.is_changed or moved)
 
     def _refuse_lost(self, snapshot: ClusterSnapshot) -> None:
         """Refuse a recorded state whose patches the cluster has not kept: nodes would lose them without a word."""
@@ -53,10 +56,6 @@ class PatchSets:
                 hint="garboard change plan --patches DIR records a set of patches",
                 error_class="lost-patches",
             )
-
-    @property
-    def is_changed(self) -> bool:
-        return self.wanted is not None or self.recorded is not None
 
     def of_node(self, node: SnapshotNode) -> tuple[str, str]:
         """Return the digests of the sets of a node, before and after; of a worker only its kubelet is patched."""

@@ -18,7 +18,7 @@ from garboard.errors import BadDocument, GarboardError
 from garboard.manifests.objects import KUBE_SYSTEM, ClusterObject, config_map
 from garboard.values import dataclass
 
-REVISION_PREFIX, TARGET = "garboard-revision-", "garboard-change"
+REVISION_PREFIX, TARGET, ROLE = "garboard-revision-", "garboard-change", "garboard:change"
 REVISION_KEY, TARGET_KEY = "revision", "target"
 REPORT = "garboard.dev/change"  # the annotation of a Node: REVISION:DIGEST:RESULT:TIME
 KEPT = 10
