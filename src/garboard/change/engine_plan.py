@@ -106,7 +106,7 @@ def _node_steps(part: NodeChange, node: SnapshotNode, snapshot: ClusterSnapshot,
             yield from (replace(each, unit=_KUBELET) for each in _placed(step.phase, _kubelet(step, node)))
         elif step.phase == _KUBE_PROXY:
             yield from _placed(
-                step.phase, _proxy(step, node, next(each.url for each in part.steps if each is not step))
+                step.phase, proxy_steps(node, step.cause, next(each.url for each in part.steps if each is not step))
             )
         elif swaps and step is swaps[0]:
             yield from _placed(_STATIC_PODS, _swap(swaps, node, snapshot))
@@ -125,7 +125,7 @@ def _swap(swaps: Sequence[PlannedStep], node: SnapshotNode, snapshot: ClusterSna
     pods = [step.replaced for step in swaps if step.replaced is not None]
     causes = dict.fromkeys(step.cause for step in swaps if step.files)
     settings = SwapSettings(
-        member_url=_etcd_url(node, PEER_PORT),
+        member_url=etcd_url(node, PEER_PORT),
         voters=sum(not each.is_learner for each in snapshot.members or ()),
     )
     is_assumed = any(file.is_assumed for step in swaps for file in step.files)
@@ -136,11 +136,12 @@ def _swap(swaps: Sequence[PlannedStep], node: SnapshotNode, snapshot: ClusterSna
 
 def _snapshot(step: PlannedStep, node: SnapshotNode, stamp: str) -> Step:
     path = join_path(SNAPSHOTS, f"change-{stamp}.db")
-    action = SaveSnapshot(path=path, client_url=_etcd_url(node, CLIENT_PORT), keeps=_KEPT_SNAPSHOTS)
+    action = SaveSnapshot(path=path, client_url=etcd_url(node, CLIENT_PORT), keeps=_KEPT_SNAPSHOTS)
     return Step(action, step.cause)
 
 
-def _etcd_url(node: SnapshotNode, port: int) -> str:
+def etcd_url(node: SnapshotNode, port: int) -> str:
+    """Return where the member of etcd on a node is; empty if it has none."""
     if "etcd" not in node.mirror_pods or node.endpoint is None:
         return ""
     return f"https://{join_host_port(node.endpoint.advertise_address, port)}"
@@ -179,6 +180,16 @@ def _kubelet(step: PlannedStep, node: SnapshotNode) -> Iterator[Step]:
     yield from (Step(RemoveFile(path=file.path), "it holds what another policy decided") for file in gone)
     verb = "start" if gone else "restart"
     yield Step(ControlService(service=_KUBELET, verb=verb), step.cause, restarts=(_KUBELET,))  # type: ignore[arg-type]
+    yield from _kubelet_gates(node)
+
+
+def restart_kubelet(node: SnapshotNode, cause: str) -> Iterator[Step]:
+    """Yield how a kubelet starts again as it is configured."""
+    yield Step(ControlService(service=_KUBELET, verb="restart"), cause, restarts=(_KUBELET,))
+    yield from _kubelet_gates(node)
+
+
+def _kubelet_gates(node: SnapshotNode) -> Iterator[Step]:
     yield Step(AwaitGate(gate=KubeletHealthy(timeout_s=_KUBELET_S)), "it was restarted")
     yield Step(AwaitGate(gate=NodeReady(node_name=node.name, timeout_s=_KUBELET_S)), "the next node only follows then")
 
@@ -193,10 +204,10 @@ def _written(file: PlannedFile, cause: str) -> Step:
     )
 
 
-def _proxy(step: PlannedStep, node: SnapshotNode, url: str) -> Iterator[Step]:
+def proxy_steps(node: SnapshotNode, cause: str, url: str) -> Iterator[Step]:
     """Yield how a node gets another pod of kube-proxy, which mounts the ConfigMap as it is by then."""
     action = DeletePods(node_name=node.name, namespace=KUBE_SYSTEM, selector=_PROXY_SELECTOR, timeout_s=_PROXY_S)
-    yield Step(action, step.cause, restarts=("kube-proxy",))
+    yield Step(action, cause, restarts=("kube-proxy",))
     yield Step(AwaitGate(gate=KubeProxySettled(timeout_s=_PROXY_S, url=url)), "the next node only follows then")
 
 

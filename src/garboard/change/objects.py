@@ -49,13 +49,13 @@ def proxy_parts(
     )  # fmt: skip
     probe = PlannedStep(
         phase="gates", title="wait until kube-proxy answers /healthz at 10256", cause="the next node only follows then",
-        url=_health_url(context.target),
+        url=health_url(context.target),
     )  # fmt: skip
     for node in context.snapshot.in_order(first):
         yield NodeChange(node=node.name, steps=(restart, probe))
 
 
-def _health_url(target: StoredConfiguration) -> str:
+def health_url(target: StoredConfiguration) -> str:
     """Return where kube-proxy says on its node how it is; empty if nobody can ask it."""
     given = target.kube_proxy.tree.get("healthzBindAddress") if target.kube_proxy else None
     try:

@@ -63,6 +63,11 @@ class ChangeRecord:
         )  # fmt: skip
 
     @property
+    def is_beginning(self) -> bool:
+        """Whether the first node is at work, or was cut short: what nodes share is not written yet."""
+        return self.target is not None and self.target.state in ("pending", "canary", "reverting")
+
+    @property
     def is_finished(self) -> bool:
         """Whether another change may begin."""
         return self.is_rolled_out and not (self.target and self.target.is_unconfirmed)

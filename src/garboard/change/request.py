@@ -72,10 +72,13 @@ class NewPatchSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedState:
-    """What a revision has recorded: the texts of the configuration by kind, and the patch sets of nodes by digest."""
+    """What a revision has recorded: the texts of the configuration by kind, and the patch sets of nodes by digest.
+
+    Without `patch_sets` nodes keep those that they have.
+    """
 
     texts: Mapping[str, str]
-    patch_sets: Mapping[str, str]
+    patch_sets: Mapping[str, str] | None = None
     source: str = "the revision"
 
 

@@ -20,6 +20,7 @@ from garboard.values import dataclass
 
 REVISION_PREFIX, TARGET, ROLE = "garboard-revision-", "garboard-change", "garboard:change"
 REVISION_KEY, TARGET_KEY = "revision", "target"
+LABEL, LABELLED = "garboard.dev/revision", "true"  # by which revisions are listed
 REPORT = "garboard.dev/change"  # the annotation of a Node: REVISION:DIGEST:RESULT:TIME
 KEPT = 10
 MAX_BYTES = 100 * 1024  # of each object; etcd takes 1.5 MiB, and every revision that is kept is read by nodes
@@ -75,7 +76,8 @@ class Revision(_Recorded, frozen=True, kw_only=True):
 
     def as_object(self) -> ClusterObject:
         """Return the ConfigMap that holds it; one that is too large for etcd is refused."""
-        found = config_map(self.name, KUBE_SYSTEM, {REVISION_KEY: _text(self, f"revision {self.number}")})
+        data = {REVISION_KEY: _text(self, f"revision {self.number}")}
+        found = config_map(self.name, KUBE_SYSTEM, data, labels={LABEL: LABELLED})
         found.content["immutable"] = True
         return found
 

@@ -1,7 +1,6 @@
 """Fetching a file over HTTP(S), and probing the health of a server; both bounded in size and time."""
 
 import os
-import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -100,19 +99,6 @@ def probe_as(
             return WebAnswer(error.code, error.read(_PROBE_BYTES).decode("utf-8", "replace"))
     except (url_error.URLError, http_client.HTTPException, OSError) as error:
         raise Unreachable(f"{url}: {getattr(error, 'reason', None) or error}") from error
-
-
-def served_certificate(host: str, port: int, *, timeout_s: float = _PROBE_TIMEOUT_S) -> bytes:
-    """Return the certificate that a TLS server shows, in DER, without verifying it.
-
-    A server that wants one of the client, too, shows its own before it finds out that there is none.
-    """
-    context = tls.new_client_context(is_unverified=True)
-    try:
-        with socket.create_connection((host, port), timeout_s) as plain, context.wrap_socket(plain) as secured:
-            return secured.getpeercert(binary_form=True) or b""
-    except OSError as error:
-        raise Unreachable(f"{host} port {port}: {error.strerror or error}") from error
 
 
 def _ask(url: str, context: "ssl.SSLContext", timeout_s: float) -> WebAnswer:

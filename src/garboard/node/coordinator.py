@@ -116,6 +116,20 @@ class Coordinator:
             self._drive(journal, plan, token)
             return folder.name
 
+    def abandon(self, name: str = "") -> str:
+        """Close the record that nobody will resume, and return its name; what was done stays, and others may begin."""
+        with self._folders.lock("garboard abandon"):
+            folder = self._to_resume(name)
+            holder = f"{self._node_name}/{folder.name}"
+            wanted = acquire_lease(holder, payload=f"{COORDINATOR}:{holder}", timeout_s=self._options.lease_within_s)
+            try:
+                self._leases.acquire(wanted)  # with the payload of the record, which goes when it is released
+                self._leases.release(release_lease(holder))
+            finally:
+                self._leases.close()
+            RecordJournal(folder, self._codec).close()
+            return folder.name
+
     def _leave_out(self, journal: RecordJournal, plan: ClusterPlan, gone: frozenset[str]) -> None:
         """Record that there is nothing to do on nodes that have left the cluster."""
         states = [each.state for each in journal.read().parts]
