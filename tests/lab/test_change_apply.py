@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,13 +29,13 @@ def nodes(ha: LabUnderTest, garboard_in_node: tuple[str, ...]) -> Changing:
 
 
 @pytest.fixture
-def via(nodes: Changing, tmp_path: Path, state_dir: Path) -> Iterator[list[str]]:
+def via(nodes: Changing, tmp_path: Path, state_dir: Path) -> list[str]:
     """The flags with which all nodes are reached from the machine of the lab."""
     script = tmp_path / "carrier"
     inside = shlex.join([GARBOARD, "lab", "exec", "--name", nodes.lab.name])
     script.write_text(f'#!/bin/sh\nnode=$1; shift 2\nexec {inside} "$node" -- {shlex.join(nodes.garboard)} "$@"\n')
     script.chmod(0o755)
-    yield ["--via", f"{script} {{node}}", "--kubeconfig", str(nodes.lab.files.kubeconfig)]
+    return ["--via", f"{script} {{node}}", "--kubeconfig", str(nodes.lab.files.kubeconfig)]
 
 
 class Seen:

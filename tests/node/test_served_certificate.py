@@ -17,5 +17,5 @@ def test_it_is_the_one_in_the_file(api: FakeApi, certificates: Certificates) -> 
 
 
 def test_a_server_that_is_not_there_is_told_with_its_place() -> None:
-    with pytest.raises(GarboardError, match="127.0.0.1 port 1: "):
+    with pytest.raises(GarboardError, match=r"127\.0\.0\.1 port 1: "):
         served_certificate("127.0.0.1", 1)

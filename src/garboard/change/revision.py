@@ -205,7 +205,7 @@ def _read(document: Mapping[str, Json], key: str, kind: type[_RecordedT]) -> _Re
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise BadDocument(
             f"ConfigMap kube-system/{name}: its key {key} cannot be read: {error}",
-            hint="it may be of a later release of garboard; garboard version --all compares the nodes",
+            hint="it may be of a later release: garboard version, on this machine and where the change was begun",
             error_class="bad-revision",
         ) from error
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from garboard.change.outcomes import ChangeInProgress
 from garboard.change.record import ChangeRecord
 from garboard.change.revision import (
     LABEL,
@@ -16,6 +17,7 @@ from garboard.change.revision import (
     revision_name,
 )
 from garboard.documents import Json
+from garboard.errors import GarboardError
 from garboard.manifests.objects import KUBE_SYSTEM
 
 CONFIG_MAP = "ConfigMap"
@@ -85,3 +87,34 @@ def version_of(document: Mapping[str, Json] | None) -> str:
 def _metadata(document: Mapping[str, Json], key: str) -> str:
     metadata = document.get("metadata")
     return str(metadata.get(key) or "") if isinstance(metadata, dict) else ""
+
+
+def refuse_while_changing(cluster: RecordReader) -> None:
+    """Refuse what must not come between the nodes of a change, such as an upgrade; for administrators."""
+    if cluster.find(CONFIG_MAP, KUBE_SYSTEM, TARGET) is not None:
+        read_record(cluster).refuse_unfinished()
+
+
+class TargetReader(Protocol):
+    """The cluster, as far as one who joins it may see it."""
+
+    def find(self, kind: str, namespace: str, name: str) -> Mapping[str, Json] | None: ...
+
+
+def refuse_joining(cluster: TargetReader) -> None:
+    """Refuse that a control plane joins while others are changed: it would begin with what not all of them have.
+
+    Who may not read the target joins a cluster that was never changed.
+    """
+    try:
+        target = read_target(cluster.find(CONFIG_MAP, KUBE_SYSTEM, TARGET))
+    except GarboardError as error:
+        if error.error_class != "forbidden":
+            raise
+        return
+    if target is not None and not target.is_settled:
+        state = "waits to be confirmed" if target.state == "committed" else f"is {target.state}"
+        raise ChangeInProgress(
+            f"revision {target.revision} of the cluster {state}: no control plane joins meanwhile",
+            hint="on a control plane: garboard change status; once all nodes are done, garboard change resume",
+        )

@@ -47,8 +47,10 @@ from garboard.values import dataclass
 
 if TYPE_CHECKING:
     from garboard import patches
+    from garboard.node import change_record
 else:
     patches = lazy_module("garboard.patches")
+    change_record = lazy_module("garboard.node.change_record")
 
 PREFLIGHT = "preflight"
 DATABASE = "member/snap/db"  # of etcd, below the folder of its data
@@ -161,6 +163,8 @@ def _observe(
     kubeconfig = flags.text("kubeconfig") or (KUBELET_CONF if is_worker else ADMIN_CONF)
     server = "" if is_worker else f"https://{this.endpoint.host_port}"
     cluster = NodeCluster(machine, kubeconfig, server, report=node.reporter.report)
+    if not is_worker and not prepared.is_shown:
+        change_record.refuse_while_changing(cluster.reader)
     upgraded = read_upgraded(cluster, MachineFacts(), given.version, this.endpoint, is_worker=is_worker)
     node.warn(upgraded.warnings)
     if given.prints_config:
