@@ -104,13 +104,15 @@ def _plan_undo(
     loose, foreign = _pairs(loose_steps), foreign_files(loose_steps, observers.files)
     begun = ((each.step, each.before) for each in done)
     back = tuple(units_way_back(plan.steps, begun, observers.files, lambda path, former: _put_back(path, former, kept)))
+    # A unit that goes back starts its services again by its own steps, with the files of before.
+    served = _pairs(each for each in done if each.step.unit not in {step.unit for step in back if step.unit})
     parts: list[tuple[str, Iterable[Action]]] = [
         # First: a timer that fires meanwhile would meet an undo that is going on.
         (SERVICES, disable_timers(_pairs(done), observers)),
         (MEMBERS, _leases_of_units(done) if back else ()),
         (MEMBERS, _forget_members(done)),
         (OBJECTS, objects if is_local and not back else ()),
-        (SERVICES, stop_services(_pairs(done), observers)),
+        (SERVICES, stop_services(served, observers)),
         # A pod of this node may be what leads to the cluster.
         (OBJECTS, objects if is_through else ()),
         (SERVICES, remove_pods(_pairs(done), observers)),
@@ -122,7 +124,7 @@ def _plan_undo(
         (FILES, restore_files(loose, observers.files, kept, foreign, is_filling=any(active(loose, observers)))),
         # What a killed write left in the middle of a unit; its files go back by the unit's own way.
         (FILES, _removed_temporaries(_pairs(each for each in done if each.step.unit), observers.files)),
-        (SERVICES, start_services(_pairs(done))),
+        (SERVICES, start_services(served)),
         (SERVICES, enable_timers(_pairs(done), observers)),
         (SERVICES, enable_unit_files(_pairs(done), observers)),
     ]
