@@ -97,7 +97,9 @@ def read_handed(data: bytes) -> CoordinatedChange:
 
 def _request(found: _Handed) -> ChangeRequest:
     if found.patches is not None:
-        files: Mapping[str, bytes] = {path: base64.b64decode(text) for path, text in found.patches.items()}
+        files: Mapping[str, bytes] = {
+            path: base64.b64decode(text, validate=True) for path, text in found.patches.items()
+        }
         return NewPatchSet(content=PatchSetContent(files))
     return RecordedState(texts=found.texts, patch_sets=found.patch_sets, source="the coordinator's change")
 

@@ -20,7 +20,7 @@ from garboard.change.request import ChangeRequest, host_paths_in
 from garboard.change.rollout import ChangeIntent, Rollout, first_plan, refuse_blocked
 from garboard.change.saved_plan import SavedPlan
 from garboard.change.show import plan_text
-from garboard.change.snapshot import ClusterSnapshot
+from garboard.change.snapshot import ClusterSnapshot, NodeSettings, SnapshotNode
 from garboard.engine import Plan
 from garboard.errors import BadUsage, GarboardError, StalePlan
 from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
@@ -42,6 +42,7 @@ from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S
 from garboard.values import dataclass
 
 AUTHORITY = f"{DEFAULT_CERTIFICATES_DIR}/ca.key"  # without it nothing can be issued here
+_CRI_SOCKET = "kubeadm.alpha.kubernetes.io/cri-socket"
 # Who finds the Lease held is told so at once, unless they said that they wait.
 _LEASE_WITHIN_S = 10.0
 
@@ -155,8 +156,16 @@ def from_elsewhere(snapshot: ClusterSnapshot) -> ClusterSnapshot:
         ("manifests", "kubelet_config", "kubelet_flags", "instance_config", "kubeconfigs", "certificates",
          "host_paths", "ca_directories")
     )  # fmt: skip
-    nodes = [msgspec.structs.replace(each, **unseen) for each in snapshot.nodes]
+    nodes = [
+        each if each.kubelet_config is None else msgspec.structs.replace(each, settings=_settings(each), **unseen)
+        for each in snapshot.nodes
+    ]
     return msgspec.structs.replace(snapshot, nodes=nodes, members=None)
+
+
+def _settings(node: SnapshotNode) -> NodeSettings:
+    """Return what the API shows of the settings of a node: its socket only where kubeadm has noted that."""
+    return msgspec.structs.replace(node.settings, cri_socket=node.annotations.get(_CRI_SOCKET, ""))
 
 
 def _last_writers(observed: ObservedCluster) -> str:
