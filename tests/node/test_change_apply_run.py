@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from garboard.change.edits import FieldEdit
 from garboard.change.following import FollowingNode, following_plan, parts_of, plan_following
 from garboard.change.outcomes import ChangeInProgress, ChangeRolledBack
+from garboard.change.request import FieldEdits
 from garboard.change.rollout import Rollout, first_plan
 from garboard.change.snapshot import ClusterSnapshot
-from garboard.engine import Observers, Plan, with_preconditions
+from garboard.engine import Journal, Observers, Plan, Step, with_preconditions
 from garboard.engine.pre_image import digest_of
 from garboard.errors import GarboardError, StalePlan
 from garboard.host.node_machine import NodeMachine
@@ -24,6 +26,8 @@ from garboard.node.change_apply_run import ChangedNode, carry_out_on_node, run_o
 from garboard.node.interpreters.leases import LeaseInterpreter, NodeLeases
 from garboard.node.interpreters.machine import MessageInterpreter, ServiceInterpreter
 from garboard.node.interpreters.objects import ObjectInterpreter, delete_object, patch_object, put_object
+from garboard.node.runs import Runs
+from garboard.node.transaction import Transactions
 from garboard.node.wiring import RunSettings, Wiring
 from garboard.node.workflow import LocalNode
 from garboard.phases.gates import Answer
@@ -127,7 +131,8 @@ class NodeInChange:
             self.api.objects[f"{NODES}/{each.name}"] = {"metadata": {"name": each.name, "annotations": {}}}
         self.node.sleep(60)
 
-    def carry_out(self, plan: Plan) -> None:
+    def wire(self) -> None:
+        """Have runs go to this node and its API server."""
         node = self.node
         edges: Any = EveryEdge()
         objects: Any = Objects(self.client)
@@ -146,12 +151,14 @@ class NodeInChange:
             yield Wiring(interpreters, observers, edges, edges, NodeLeases(edges, print))
 
         self.monkeypatch.setattr("garboard.node.transaction.wired_for", wired)
+
+    def carry_out(self, plan: Plan) -> None:
+        self.wire()
         local = LocalNode(NodeMachine(None), MemoryReporter())
         this = ThisNode(self.name, "", ApiEndpoint(), {"kube-apiserver": b""})
         changed = ChangedNode(local=local, this=this, kubeconfig=ADMIN_CONF)
-        seen = with_preconditions(
-            plan, lambda path: "" if (data := node.machine.read(path)) is None else digest_of(data)
-        )
+        files = self.node.machine
+        seen = with_preconditions(plan, lambda path: "" if (data := files.read(path)) is None else digest_of(data))
         carry_out_on_node(seen, changed, RunSettings(node_name=self.name), run_options("change apply"))
 
     def stored(self, name: str) -> Any:
@@ -295,3 +302,59 @@ def test_an_error_before_anything_begins_is_told_as_it_is(cp1: NodeInChange) -> 
     with pytest.raises(GarboardError) as refused:
         cp1.carry_out(plan)
     assert refused.value.error_class == "wrong-node"
+
+
+class Killed(BaseException):
+    """The process is gone; nothing of it runs any more."""
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, index: int) -> None:
+    """Have the run end once the begin of a step is on disk."""
+    begin = Journal.begin
+
+    def killing(journal: Journal, number: int, step: Step) -> None:
+        begin(journal, number, step)
+        if number == index:
+            raise Killed
+
+    monkeypatch.setattr(Journal, "begin", killing)
+
+
+BOTH = FieldEdits(edits=tuple(map(FieldEdit.parse, (FLAG, LIMIT))))
+
+
+def killed(cp1: NodeInChange, index: int) -> None:
+    plan = first_plan(rollout(cp1.snapshot, BOTH))
+    with pytest.MonkeyPatch.context() as patched:
+        kill_at(patched, index)
+        with pytest.raises(Killed):
+            cp1.carry_out(plan)
+
+
+STEPS = len(first_plan(rollout(f2(is_seen=True), BOTH)).steps)
+
+
+@pytest.mark.parametrize("index", range(STEPS))
+def test_a_change_that_is_killed_is_resumed_to_its_end(cp1: NodeInChange, index: int) -> None:
+    killed(cp1, index)
+    assert Transactions(Runs(NodeMachine(None)), MemoryReporter()).resume(run_options("change resume"))
+    assert "--v=9" in cp1.node.pods["kube-scheduler"].manifest.decode()
+    assert b"maxPods: 250" in cp1.files()[CONFIG_FILE]
+    assert "name: v" in cp1.stored("kubeadm-config")["ClusterConfiguration"]
+    assert "maxPods: 250" in cp1.stored("kubelet-config")["kubelet"]
+    assert '"state":"rolling"' in target_of(cp1)
+    assert cp1.node.traps == []
+
+
+@pytest.mark.parametrize("index", range(STEPS))
+def test_a_change_that_is_killed_is_taken_back_as_a_whole(cp1: NodeInChange, index: int) -> None:
+    before, objects = cp1.files(), cp1.objects()
+    killed(cp1, index)
+    assert Transactions(Runs(NodeMachine(None)), MemoryReporter()).undo(run_options("undo"))
+    assert cp1.files() == before
+    assert cp1.objects() == objects
+    assert cp1.node.is_kubelet_running
+    cp1.node.sleep(60)
+    assert all(pod.is_running for pod in cp1.node.pods.values())
+    assert "--v=9" not in cp1.node.pods["kube-scheduler"].manifest.decode()
+    assert cp1.node.traps == []
