@@ -22,6 +22,7 @@ from garboard.kube.leases import LeaseFailed
 from garboard.manifests.kubelet import CONFIG_FILE
 from garboard.model.node import ApiEndpoint
 from garboard.model.paths import ADMIN_CONF, manifest_path
+from garboard.node import renewal
 from garboard.node.change_apply_run import ChangedNode, carry_out_on_node, run_options
 from garboard.node.interpreters.leases import LeaseInterpreter, NodeLeases
 from garboard.node.interpreters.machine import MessageInterpreter, ServiceInterpreter
@@ -32,6 +33,7 @@ from garboard.node.wiring import RunSettings, Wiring
 from garboard.node.workflow import LocalNode
 from garboard.phases.gates import Answer
 from garboard.phases.upgrade.context import ThisNode
+from garboard.pki.kubeconfig import Kubeconfig
 from tests.support.change.api_objects import stored_objects
 from tests.support.change.rollouts import NOW, begun, rollout
 from tests.support.change.snapshots import f1, f2
@@ -358,3 +360,20 @@ def test_a_change_that_is_killed_is_taken_back_as_a_whole(cp1: NodeInChange, ind
     assert all(pod.is_running for pod in cp1.node.pods.values())
     assert "--v=9" not in cp1.node.pods["kube-scheduler"].manifest.decode()
     assert cp1.node.traps == []
+
+
+def test_no_certificate_is_renewed_on_a_node_in_the_middle_of_a_change(
+    cp1: NodeInChange, kubeconfig: Kubeconfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = NodeMachine(None)
+    local = LocalNode(machine, MemoryReporter())
+    monkeypatch.setattr(NodeMachine, "read", lambda _self, path: kubeconfig.to_bytes() if path == ADMIN_CONF else None)
+    renewal._refuse_while_changing(local)
+    asked = len(cp1.api.asked)
+    assert asked == 0, "a node that was never changed asks nobody"
+    cp1.carry_out(first_plan(rollout(cp1.snapshot, FLAG)))
+    cp1.api.objects.pop(NODES)
+    with pytest.raises(ChangeInProgress, match=r"revision 1 .*is rolling"):
+        renewal._refuse_while_changing(local)
+    cp1.api.objects.pop(f"{MAPS}/garboard-change")
+    renewal._refuse_while_changing(local)

@@ -15,6 +15,7 @@ from garboard.change.revision import (
     read_revision,
     read_target,
     revision_name,
+    revision_number,
 )
 from garboard.documents import Json
 from garboard.errors import GarboardError
@@ -36,7 +37,8 @@ class RecordReader(Protocol):
 def read_record(cluster: RecordReader) -> ChangeRecord:
     """Return everything that is recorded; three requests."""
     stored = cluster.find(CONFIG_MAP, KUBE_SYSTEM, TARGET)
-    revisions = map(read_revision, cluster.labelled(CONFIG_MAP, KUBE_SYSTEM, f"{LABEL}={LABELLED}"))
+    labelled = cluster.labelled(CONFIG_MAP, KUBE_SYSTEM, f"{LABEL}={LABELLED}")
+    revisions = [read_revision(each) for each in labelled if revision_number(name_of(each)) is not None]
     reports = {name: report for node in cluster.list_all("Node") if (name := name_of(node))
                and (report := NodeReport.of_node(node))}  # fmt: skip
     return ChangeRecord(
