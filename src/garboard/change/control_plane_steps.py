@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from garboard.change.attribute import ALL_PODS
 from garboard.change.carrying import EditConflict
 from garboard.change.differences import AttributeChange
-from garboard.change.node_steps import NodeWork, assumed_manifest, cause_of, changed_file
+from garboard.change.node_steps import NodeWork, assumed_manifest, cause_of, changed_file, with_live_flags
 from garboard.change.plan import PlannedFile, PlannedStep
 from garboard.change.rendering import RenderedPod
 from garboard.change.snapshot import SnapshotNode
@@ -52,6 +52,7 @@ class ControlPlaneChange:
     patch_cause: str
     quorum: str = ""
     is_first: bool = False
+    overwrites: bool = False  # flags that somebody has typed in are no reason to stop, and go
 
     def work(self) -> NodeWork:
         """Return the steps in their order, and where they are in conflict with what the node has."""
@@ -79,7 +80,8 @@ class ControlPlaneChange:
                 continue
             seen = (self.node.manifests or {}).get(name)
             assumed = assumed_manifest(old.document, self.node, name) if seen is None else None
-            file, found = changed_file(manifest_path(name), old.document, new.document, seen, assumed)
+            before = with_live_flags(old.document, seen, assumed, name) if self.overwrites else old.document
+            file, found = changed_file(manifest_path(name), before, new.document, seen, assumed)
             conflicts += [(name, each) for each in found]
             if file is not None:
                 steps.append(self._replacement(name, file))

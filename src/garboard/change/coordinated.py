@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -38,6 +38,7 @@ class _Handed(
     accepted: list[str] = []
     drains: bool = False
     confirm_within_seconds: int = 0
+    drift: Literal["fail", "keep", "adopt", "overwrite"] = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,7 @@ def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan
         accepted=[*intent.accepted],
         drains=drains,
         confirm_within_seconds=intent.confirm_within_s,
+        drift=intent.drift,
     )
     return msgspec.json.encode(document)
 
@@ -89,6 +91,7 @@ def read_handed(data: bytes) -> CoordinatedChange:
         request=found.request,
         accepted=tuple(found.accepted),
         confirm_within_s=found.confirm_within_seconds,
+        drift=found.drift,
     )
     return CoordinatedChange(
         saved=SavedPlan(found.plan, "the coordinator's plan"), request=request, intent=intent, drains=found.drains

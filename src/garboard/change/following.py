@@ -35,7 +35,8 @@ def plan_following(
     wanted = record.require(target.revision)
     former = as_recorded(snapshot, revision_before(record, wanted, node))
     codes = tuple(dict.fromkeys((*wanted.accepted, *accepted)))
-    return plan_change(former, state_of(wanted), options=PlanOptions(accepted=codes, first=target.canary))
+    options = PlanOptions(accepted=codes, first=target.canary, drift=wanted.drift)
+    return plan_change(former, state_of(wanted), options=options)
 
 
 def parts_of(plan: ChangePlan, node: str) -> tuple[NodeChange, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from typing import Literal, TypeAlias
 
 from garboard.change.configuration import StoredConfiguration
 from garboard.change.control_plane_steps import ControlPlaneChange, NodeRenderings
@@ -19,17 +20,22 @@ from garboard.change.snapshot import SnapshotNode
 from garboard.change.validation import PlacedFinding, kubelet_findings, pod_findings
 from garboard.values import Json, dataclass
 
+# Refused; kept on the node; put into the configuration as well; or taken out.
+DriftPolicy: TypeAlias = Literal["fail", "keep", "adopt", "overwrite"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
     """How a request is to be carried out: what was accepted, where it begins, and whether nodes are drained for it.
 
-    It begins on the first control plane by name, if none is named.
+    It begins on the first control plane by name, if none is named. `drift` says what becomes of flags that somebody
+    has typed into the manifests which are replaced.
     """
 
     accepted: tuple[str, ...] = ()
     first: str = ""
     drains: bool = False
+    drift: DriftPolicy = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,7 @@ def planned_work(
         drained=drained,
         accepted=options.accepted,
         first=options.first or (nodes[0].name if nodes else ""),
+        overwrites=options.drift == "overwrite",
     )
     works = [(node, planner.work(node)) for node in nodes]
     return ClusterWork(
@@ -110,6 +117,7 @@ class _NodePlanner:
     drained: frozenset[str]
     accepted: Sequence[str]
     first: str
+    overwrites: bool
     control_planes: dict[str, tuple[NodeRenderings, NodeRenderings]] = field(default_factory=dict)
     kubelets: dict[tuple[object, ...], tuple[NodeWork, tuple[dict[str, object], dict[str, object]]]] = field(
         default_factory=dict
@@ -155,6 +163,7 @@ class _NodePlanner:
             patch_cause=PATCH_CAUSE,
             quorum=quorum_text(self.context),
             is_first=node.name == self.first,
+            overwrites=self.overwrites,
         ).work()
 
     def _kubelet(self, node: SnapshotNode) -> NodeWork:

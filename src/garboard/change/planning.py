@@ -1,18 +1,19 @@
 """From a snapshot and a request to a plan: merged, validated, judged, and rendered twice to see what it touches."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from garboard.change.attribute import CLUSTER
-from garboard.change.configuration import completed, endpoint_of, read_configuration
+from garboard.change.configuration import StoredConfiguration, completed, endpoint_of, read_configuration
 from garboard.change.differences import AttributeChange, differences
 from garboard.change.findings import ChangeContext
-from garboard.change.hand_edits import hand_edits
+from garboard.change.hand_edits import adoptable, hand_edits
 from garboard.change.node_work import ClusterWork, PlanOptions, planned_work
 from garboard.change.objects import object_parts, proxy_parts
 from garboard.change.observations import observations
 from garboard.change.patch_sets import PatchSets, patch_attribute, record_part
 from garboard.change.plan import ChangePlan, NodeChange, PlannedAttribute, PlannedObject
-from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState, RequestedDocuments, requested
+from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState, RequestedDocuments, requested, with_edits
 from garboard.change.rulings import (
     default_label,
     left_out_findings,
@@ -24,6 +25,8 @@ from garboard.change.rulings import (
 from garboard.change.snapshot import ClusterSnapshot
 from garboard.change.validation import refuse_invalid, whole_findings
 from garboard.schema import load_schema
+
+_HAND_EDIT = "hand-edit"
 
 
 def plan_change(
@@ -39,19 +42,20 @@ def plan_change(
     plan says so, and holds no steps while it is blocked. `options` are given instead of the accepted codes alone.
     """
     options = options or PlanOptions(accepted=tuple(accepted))
+    if options.drift == "keep":
+        options = replace(options, accepted=(*options.accepted, _HAND_EDIT))
     accepted = options.accepted
     refuse_codes(accepted)
     current = read_configuration(snapshot)
     wanted = requested(request, current.documents, load_schema(current.cluster.release))
     version, wanted = _without_version(wanted, current.cluster.kubernetes_version)
-    target = completed(wanted.documents, current, endpoint_of(snapshot))
-    refuse_invalid(current, target)
-    changes = (*version, *differences(current.documents, target.documents))
-    context = ChangeContext(snapshot=snapshot, current=current, target=target)
     patch_sets = _patch_sets(snapshot, request)
-    work = planned_work(context, changes, patch_sets, options)
+    context, changes, work = _worked_out(snapshot, current, wanted, version, patch_sets, options)
+    if options.drift == "adopt" and (edits := adoptable(context, work)):
+        wanted = with_edits(wanted, edits, load_schema(current.cluster.release))
+        context, changes, work = _worked_out(snapshot, current, wanted, version, patch_sets, options)
     attributes = (
-        *_attributes(changes, context, wanted, work, accepted),
+        *_attributes(changes, context, wanted, work, options),
         *patch_attribute(patch_sets, snapshot),
         *node_attributes(wanted.of_nodes),
     )
@@ -63,6 +67,22 @@ def plan_change(
         warnings=current.warnings,
     )
     return plan.without_parts() if plan.is_blocked else plan
+
+
+def _worked_out(
+    snapshot: ClusterSnapshot,
+    current: StoredConfiguration,
+    wanted: RequestedDocuments,
+    version: tuple[AttributeChange, ...],
+    patch_sets: PatchSets,
+    options: PlanOptions,
+) -> tuple[ChangeContext, tuple[AttributeChange, ...], ClusterWork]:
+    """Return what is asked for with its defaults, what that changes, and what is done for it."""
+    target = completed(wanted.documents, current, endpoint_of(snapshot))
+    refuse_invalid(current, target)
+    changes = (*version, *differences(current.documents, target.documents))
+    context = ChangeContext(snapshot=snapshot, current=current, target=target)
+    return context, changes, planned_work(context, changes, patch_sets, options)
 
 
 def _patch_sets(snapshot: ClusterSnapshot, request: ChangeRequest) -> PatchSets:
@@ -91,16 +111,16 @@ def _attributes(
     context: ChangeContext,
     wanted: RequestedDocuments,
     work: ClusterWork,
-    accepted: Sequence[str],
+    options: PlanOptions,
 ) -> tuple[PlannedAttribute, ...]:
     findings = work.judged
     placed = [
         *whole_findings(changes, context),
         *left_out_findings(changes, wanted.left_out, wanted.rewritten),
         *work.placed,
-        *hand_edits(context, work),
+        *hand_edits(context, work, overwrites=options.drift == "overwrite"),
     ]
-    return ruled(changes, with_placed(findings, placed, default_label(changes, "")), accepted)
+    return ruled(changes, with_placed(findings, placed, default_label(changes, "")), options.accepted)
 
 
 def _parts(

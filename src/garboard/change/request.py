@@ -1,6 +1,6 @@
 """What is asked for: a new version of documents, patches of them, edits of single fields, or another patch set."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import TypeAlias
@@ -137,6 +137,14 @@ def requested(request: ChangeRequest, current: Documents, schema: Schema) -> Req
             return RequestedDocuments(documents=current, of_nodes={})
         case RecordedState():
             return _recorded(request, current)
+
+
+def with_edits(wanted: RequestedDocuments, edits: Iterable[FieldEdit], schema: Schema) -> RequestedDocuments:
+    """Return what is asked for with further edits made."""
+    for edit in edits:
+        document = edited(wanted.documents[edit.kind], edit, schema, _api_version(edit.kind))
+        wanted = wanted.with_document(edit.kind, document)
+    return wanted
 
 
 def _recorded(request: RecordedState, current: Documents) -> RequestedDocuments:

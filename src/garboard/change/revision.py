@@ -63,6 +63,7 @@ class Revision(_Recorded, frozen=True, kw_only=True):
     message: str = ""
     request: str = ""  # what was asked for, as it was typed
     accepted: list[str] = []  # the codes that were accepted for it
+    drift: Literal["fail", "keep", "adopt", "overwrite"] = "fail"  # what becomes of flags that were typed in by hand
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from garboard.change.configuration import read_configuration
 from garboard.change.engine_plan import node_steps, object_steps, without_actions
+from garboard.change.node_work import DriftPolicy
 from garboard.change.outcomes import ChangeBlocked
 from garboard.change.plan import ChangePlan, PlannedObject
 from garboard.change.record import ChangeRecord, documents_of, patch_sets_of
@@ -50,6 +51,7 @@ class ChangeIntent:
     request: str = ""
     accepted: tuple[str, ...] = ()
     confirm_within_s: int = 0
+    drift: DriftPolicy = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ class Rollout:
             message=intent.message,
             request=intent.request,
             accepted=[*intent.accepted],
+            drift=intent.drift,
         )
 
     def target(self, revision: Revision) -> ChangeTarget:

@@ -112,9 +112,7 @@ def _planned(asked: ApplyRequest, node: ChangedNode) -> Rollout:
         _refuse_elsewhere(asked.saved, observed.snapshot, node.name)
         request, intent = stale_request(asked.saved, asked.request, intent, observed)
     assert request is not None, "a command says what it asks for"
-    plan = plan_change(
-        snapshot, request, options=PlanOptions(accepted=intent.accepted, first=node.name, drains=asked.drains)
-    )
+    plan = plan_change(snapshot, request, options=options_of(intent, node.name, drains=asked.drains))
     node.local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
@@ -138,16 +136,18 @@ def stale_request(
     try:
         request = given or saved.request(observed.snapshot)
         views = (observed.snapshot, from_elsewhere(observed.snapshot))
-        saved.refuse_stale([_again(each, request, saved, accepted) for each in views])
+        saved.refuse_stale([_again(each, request, saved, replace(intent, accepted=accepted)) for each in views])
     except StalePlan as error:
         raise StalePlan(f"{error.message}{_last_writers(observed)}", hint=error.hint) from error
     return request, replace(intent, accepted=accepted)
 
 
-def _again(
-    snapshot: ClusterSnapshot, request: ChangeRequest, saved: SavedPlan, accepted: tuple[str, ...]
-) -> ChangePlan:
-    return plan_change(snapshot, request, options=PlanOptions(accepted=accepted, first=saved.first))
+def options_of(intent: ChangeIntent, first: str, *, drains: bool = False) -> PlanOptions:
+    return PlanOptions(accepted=intent.accepted, first=first, drains=drains, drift=intent.drift)
+
+
+def _again(snapshot: ClusterSnapshot, request: ChangeRequest, saved: SavedPlan, intent: ChangeIntent) -> ChangePlan:
+    return plan_change(snapshot, request, options=options_of(intent, saved.first))
 
 
 def from_elsewhere(snapshot: ClusterSnapshot) -> ClusterSnapshot:

@@ -5,7 +5,6 @@ import socket
 from datetime import UTC, datetime
 
 from garboard.change.coordinated import coordinated_plan, handed_change
-from garboard.change.node_work import PlanOptions
 from garboard.change.outcomes import (
     IS_DONE,
     ChangeBlocked,
@@ -23,7 +22,7 @@ from garboard.engine import ClusterPlan, cluster_plan_as_text
 from garboard.errors import GarboardError, NotReady
 from garboard.kube import read_access
 from garboard.model.paths import KUBELET_CONF
-from garboard.node.change_apply import ApplyRequest, confirm_plan, from_elsewhere, stale_request
+from garboard.node.change_apply import ApplyRequest, confirm_plan, from_elsewhere, options_of, stale_request
 from garboard.node.change_observe import observe_cluster
 from garboard.node.change_record import read_record
 from garboard.node.coordination import coordinator_on
@@ -87,8 +86,7 @@ def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> t
     if asked.saved is not None:
         request, intent = stale_request(asked.saved, asked.request, intent, observed)
     assert request is not None, "a command says what it asks for"
-    options = PlanOptions(accepted=intent.accepted, first=first, drains=asked.drains)
-    plan = plan_change(observed.snapshot, request, options=options)
+    plan = plan_change(observed.snapshot, request, options=options_of(intent, first, drains=asked.drains))
     local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
@@ -109,7 +107,7 @@ def _first(asked: ApplyRequest, snapshot: ClusterSnapshot, here: str) -> str:
 
 def _expected(rollout: Rollout, request: ChangeRequest, asked: ApplyRequest) -> ChangePlan:
     """Return the plan as the first node can make it again without the files that only this machine has seen."""
-    options = PlanOptions(accepted=rollout.intent.accepted, first=rollout.here, drains=asked.drains)
+    options = options_of(rollout.intent, rollout.here, drains=asked.drains)
     return plan_change(from_elsewhere(rollout.snapshot), request, options=options)
 
 

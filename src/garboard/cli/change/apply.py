@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from garboard.change.coordinated import read_handed
+from garboard.change.node_work import DriftPolicy
 from garboard.change.rollout import ChangeIntent
 from garboard.change.saved_plan import read_plan
 from garboard.cli.change.carrying import (
@@ -12,7 +13,7 @@ from garboard.cli.change.carrying import (
     apply_options,
     message_option,
 )
-from garboard.cli.change.requests import RequestOptions, accept_option, request_options
+from garboard.cli.change.requests import RequestOptions, accept_option, drift_option, request_options
 from garboard.cli.console import ConsoleReporter
 from garboard.cli.token.access import kubeconfig_option
 from garboard.errors import BadUsage
@@ -34,6 +35,7 @@ _PLAN_BYTES = 64 * 1024 * 1024
 @click.argument("plan", default="")
 @request_options
 @accept_option
+@drift_option
 @message_option
 @apply_options
 @kubeconfig_option
@@ -41,6 +43,7 @@ _PLAN_BYTES = 64 * 1024 * 1024
 def apply(
     plan: str,
     accepted: tuple[str, ...],
+    drift: DriftPolicy,
     message: str,
     flags: ApplyFlags,
     kubeconfig: str | None,
@@ -79,7 +82,11 @@ def apply(
             request=None if plan else asked.request(),
             saved=read_plan(read_file(plan, limit=_PLAN_BYTES), source=plan) if plan else None,
             intent=ChangeIntent(
-                author=who(), message=message, request=asked.typed or f"the plan {plan}", accepted=accepted
+                author=who(),
+                message=message,
+                request=asked.typed or f"the plan {plan}",
+                accepted=accepted,
+                drift=drift,
             ),
             kubeconfig=kubeconfig,
         )

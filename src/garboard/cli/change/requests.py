@@ -107,6 +107,13 @@ accept_option = click.option(
 )  # fmt: skip
 
 
+drift_option = click.option(
+    "--drift", type=click.Choice(["fail", "keep", "adopt", "overwrite"]), default="fail", show_default=True,
+    help="What becomes of flags that were typed into a manifest which is replaced: stop, leave them, put them into the"
+    " configuration as well, or take them out.",
+)  # fmt: skip
+
+
 def _read(file: str) -> tuple[GivenDocument, ...]:
     return given_documents(read_file(file), source="stdin" if file == "-" else file)
 
