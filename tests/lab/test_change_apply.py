@@ -58,8 +58,8 @@ class Seen:
     def modes(self) -> dict[str, set[str]]:
         """Return the modes and owners that there are now and were not before."""
         return {
-            name: {f"{path} {value.split()[1]}" for path, value in self.nodes.files(name).items()}
-            - {f"{path} {value.split()[1]}" for path, value in before.items()}
+            name: {f"{path} {value.split()[-1]}" for path, value in self.nodes.files(name).items() if ":" in value}
+            - {f"{path} {value.split()[-1]}" for path, value in before.items()}
             for name, before in self.files.items()
         }
 
@@ -79,34 +79,6 @@ def leaders_and_addons(started: dict[str, set[str]]) -> dict[str, set[str]]:
     """Leave out what the lab itself may restart: nothing of the cluster's own components."""
     own = {"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kube-proxy"}
     return {name: found & own for name, found in started.items()}
-
-
-def test_broken_flag_is_taken_back_where_it_begins(nodes: Changing) -> None:
-    """S15: it ends at once, again and again, behind the phase Running."""
-    before, stored = Seen(nodes), nodes.stored("kubeadm-config")
-    done = nodes.run(
-        "cp1", "apply", "--set", "scheduler.extraArgs[no-such-flag]=1", "--accept", "unknown-flag", "--yes"
-    )
-    assert done.returncode == 13, done.stderr
-    assert "unknown flag: --no-such-flag" in done.stderr
-    assert before.changed() == only((), set())
-    assert before.modes() == only((), set())
-    assert leaders_and_addons(before.started()) == only(("cp1",), {"kube-scheduler"})
-    assert nodes.stored("kubeadm-config") == stored
-    assert nodes.status()["state"] == "none"
-    _await_scheduler(nodes, "cp1", "--no-such-flag", is_there=False)
-
-
-def _await_scheduler(nodes: Changing, node: str, flag: str, *, is_there: bool) -> None:
-    """Wait until the API shows the scheduler of a node as it runs."""
-
-    def problem() -> str | None:
-        pod = json.loads(nodes.lab.kubectl("-n", "kube-system", "get", "pod", f"kube-scheduler-{node}", "-o", "json"))
-        is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
-        words = pod["spec"]["containers"][0]["command"]
-        return None if is_ready and any(word.startswith(flag) for word in words) is is_there else "not yet"
-
-    assert wait_until(problem, timeout_s=120, pauses=Pauses.every(1)) is None
 
 
 def test_flag_of_the_scheduler_goes_through_all_nodes(
@@ -232,3 +204,31 @@ def test_revision_is_gone_back_to_and_history_says_who_and_why(
     newest = max(each["revision"] for each in revisions) + 1
     assert run(["change", "history", "0", str(newest), "-o", "json", *via[2:]]) == 0
     assert json.loads(capfd.readouterr().out)["diffs"] == []
+
+
+def test_broken_flag_is_taken_back_where_it_begins(nodes: Changing) -> None:
+    """S15: it ends at once, again and again, behind the phase Running."""
+    before, stored, status = Seen(nodes), nodes.stored("kubeadm-config"), nodes.status()
+    done = nodes.run(
+        "cp1", "apply", "--set", "scheduler.extraArgs[no-such-flag]=1", "--accept", "unknown-flag", "--yes"
+    )
+    assert done.returncode == 13, done.stderr
+    assert "unknown flag: --no-such-flag" in done.stderr
+    assert before.changed() == only((), set())
+    assert before.modes() == only((), set())
+    assert leaders_and_addons(before.started()) == only(("cp1",), {"kube-scheduler"})
+    assert nodes.stored("kubeadm-config") == stored
+    assert nodes.status() == status
+    _await_scheduler(nodes, "cp1", "--no-such-flag", is_there=False)
+
+
+def _await_scheduler(nodes: Changing, node: str, flag: str, *, is_there: bool) -> None:
+    """Wait until the API shows the scheduler of a node as it runs."""
+
+    def problem() -> str | None:
+        pod = json.loads(nodes.lab.kubectl("-n", "kube-system", "get", "pod", f"kube-scheduler-{node}", "-o", "json"))
+        is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
+        words = pod["spec"]["containers"][0]["command"]
+        return None if is_ready and any(word.startswith(flag) for word in words) is is_there else "not yet"
+
+    assert wait_until(problem, timeout_s=120, pauses=Pauses.every(1)) is None

@@ -51,6 +51,9 @@ _STATIC_PODS, _SNAPSHOT, _DRAIN, _KUBELET_CONFIG, _KUBE_PROXY, _GATES, _KUBECONF
 _WITH_ACTIONS = (_SNAPSHOT, _DRAIN, _KUBELET_CONFIG, _KUBE_PROXY, _GATES, _KUBECONFIGS)
 # Pods have a grace period of 30 s; the API server looks at its certificate once a minute if it misses the change.
 _PROXY_S, _SERVED_S = 120.0, 120.0
+_SHORT_S = (
+    120.0  # a scheduler or a controller manager starts in seconds, and a wrong flag is taken back when it has not
+)
 _PROXY_SELECTOR = (("k8s-app", "kube-proxy"),)
 _CORDONED = "node.kubernetes.io/unschedulable"
 
@@ -124,9 +127,11 @@ def replaced_pods(part: NodeChange) -> tuple[ReplacedPod, ...]:
 def _swap(swaps: Sequence[PlannedStep], node: SnapshotNode, snapshot: ClusterSnapshot) -> Iterator[Step]:
     pods = [step.replaced for step in swaps if step.replaced is not None]
     causes = dict.fromkeys(step.cause for step in swaps if step.files)
+    is_short = not {"kube-apiserver", "etcd"} & {pod.component for pod in pods}
     settings = SwapSettings(
         member_url=etcd_url(node, PEER_PORT),
         voters=sum(not each.is_learner for each in snapshot.members or ()),
+        settled_within_s=_SHORT_S if is_short else SwapSettings().settled_within_s,
     )
     is_assumed = any(file.is_assumed for step in swaps for file in step.files)
     for step in plan_swap(pods, node.name, "; ".join(causes), settings):
