@@ -8,7 +8,7 @@ from garboard.change.snapshot import ClusterSnapshot, SnapshotService
 from garboard.errors import BadDocument
 from garboard.model import SUPPORTED_VERSIONS
 from garboard.values import Json
-from tests.support.change.requests import codes, new_version, patch, planned, restarts, sets
+from tests.support.change.requests import codes, new_version, patch, planned, restarts, sets, unsets
 from tests.support.change.snapshots import MadeUpCluster, f1, f2, f3
 
 
@@ -305,3 +305,11 @@ def test_a_patch_above_a_field_keeps_that_node_out_of_the_plan() -> None:
         msgspec.structs.replace(snapshot, nodes=nodes, patch_sets=patches), "KubeletConfiguration:maxPods=250"
     )
     assert [*restarts(plan)] == ["cp1", "w2"]
+
+
+def test_a_flag_of_ones_own_can_be_taken_out_again() -> None:
+    """What kubeadm renders by itself stays: a flag that is overridden goes back to its default."""
+    for flag, value in (("v", "1"), ("leader-elect", "false")):
+        snapshot = MadeUpCluster(cluster={"scheduler": {"extraArgs": [{"name": flag, "value": value}]}}).snapshot()
+        plan = planned(snapshot, unsets(f"scheduler.extraArgs[{flag}]"))
+        assert (plan.verdict, codes(plan)) == ("allowed", [])

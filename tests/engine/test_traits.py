@@ -46,10 +46,11 @@ BESIDES = {
 }
 # Kinds that undo does not tell apart, because it restores the files and owners of any pre-image.
 RESTORED_BY_PRE_IMAGE = {"ChangeOwner", "Issue"}
-# Kinds that leave nothing to undo. A pod that was evicted is made anew by its controller, a container that was stopped
-# by the kubelet; any member may lead etcd, and one that votes is removed like a learner; a pulled image is cached.
+# Kinds that leave nothing to undo. A pod that was evicted or deleted is made anew by its controller, a container that
+# was stopped by the kubelet; any member may lead etcd, and one that votes is removed like a learner; a pulled image is
+# cached.
 LEAVES_NOTHING_TO_UNDO = {
-    "AwaitGate", "EvictPods", "MoveLeader", "PromoteMember", "PullImage", "RestartLearner", "ShowMessage",
+    "AwaitGate", "DeletePods", "EvictPods", "MoveLeader", "PromoteMember", "PullImage", "RestartLearner", "ShowMessage",
     "StopContainer", "StopPods",
 }  # fmt: skip
 

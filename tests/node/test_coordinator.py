@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from garboard import __version__
+from garboard.change.outcomes import ChangeInProgress
 from garboard.engine import ClusterPart, ClusterPlan, DeleteObject, NodePart, Plan, PlanRefused, Step
 from garboard.errors import GarboardError, NotReady
 from garboard.host.runs import RunFolders
 from garboard.kube import KubeClient, LeaseFailed, LeaseLost, read_access
+from garboard.node.change_apply_via import begin, resume
 from garboard.node.coordinator import Coordinator, CoordinatorOptions, CoordinatorStopped
 from garboard.node.interpreters.leases import LeaseToken, NodeLeases
 from garboard.node.runs import plan_codec
@@ -314,4 +316,53 @@ def test_plan_with_steps_of_another_node_is_refused(cluster: Cluster) -> None:
     step = Step(DELETED.steps[0].action, "", node="cp2")
     with pytest.raises(PlanRefused, match="cp1 has steps for cp2"):
         cluster.coordinator().begin("x", ClusterPlan((NodePart(node="cp1", words=("x",), plan=Plan((step,))),)))
+    assert cluster.commands == []
+
+
+def test_a_record_that_nobody_resumes_is_closed_and_lets_others_begin(cluster: Cluster) -> None:
+    cluster.next_of("cp2", "fail")
+    with pytest.raises(CoordinatorStopped):
+        cluster.coordinator().begin("change apply", PLAN)
+    (record,) = cluster.coordinator().records()
+    assert cluster.coordinator().abandon(record.name) == record.name
+    (closed,) = cluster.coordinator().records()
+    assert not closed.is_open
+    assert cluster.api.objects == {}
+    cluster.coordinator("cp9").begin("change apply", PLAN)
+    assert cluster.commands == [*ALL[:2], *ALL]
+    with pytest.raises(NotReady, match="no open record"):
+        cluster.coordinator().abandon()
+
+
+@pytest.mark.parametrize(
+    ("node", "behaviour", "exit_code", "is_open"),
+    [
+        ("cp1", "undone-13", 13, False),
+        ("cp1", "busy-15", 15, False),
+        ("cp1", "needs-14", 14, True),
+        ("cp2", "undone-13", 13, True),
+        ("cp3", "needs-14", 14, True),
+        ("cp2", "lost-open", 14, True),
+    ],
+)
+def test_a_change_that_stops_says_how_by_its_exit_code(
+    cluster: Cluster, node: str, behaviour: str, exit_code: int, *, is_open: bool
+) -> None:
+    """Where its first node has gone back, or did not begin, nothing is left to be resumed."""
+    cluster.next_of(node, behaviour)
+    with pytest.raises(GarboardError, match=f"{node}.*; left are") as stopped:
+        begin(cluster.coordinator(), "change apply", PLAN)
+    assert stopped.value.exit_code == exit_code
+    (record,) = cluster.coordinator().records()
+    assert record.is_open is is_open
+    if is_open:
+        resume(cluster.coordinator(), record.name)
+    assert cluster.api.objects == {}
+
+
+def test_a_change_whose_lease_is_held_is_refused(cluster: Cluster) -> None:
+    cluster.leases().acquire(acquire_lease("cp7", timeout_s=1.0))
+    with pytest.raises(ChangeInProgress, match="cp7") as refused:
+        begin(cluster.coordinator(lease_within_s=2.0), "change apply", PLAN)
+    assert refused.value.exit_code == 15
     assert cluster.commands == []

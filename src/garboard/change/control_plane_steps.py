@@ -5,14 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from garboard.change.attribute import ALL_PODS
 from garboard.change.carrying import EditConflict
 from garboard.change.differences import AttributeChange
-from garboard.change.node_steps import NodeWork, assumed_manifest, cause_of, changed_file
+from garboard.change.node_steps import NodeWork, assumed_manifest, cause_of, changed_file, with_live_flags
 from garboard.change.plan import PlannedFile, PlannedStep
 from garboard.change.rendering import RenderedPod
 from garboard.change.snapshot import SnapshotNode
 from garboard.documents import marshal_yaml
+from garboard.engine import Issue
 from garboard.model.go import join_path
-from garboard.model.paths import manifest_path
+from garboard.model.paths import KUBERNETES_DIR, manifest_path
+from garboard.phases.issuing import CertificateRequest, KubeconfigRequest
 from garboard.phases.static_pods import ReplacedPod
+from garboard.pki import KUBECONFIGS, CertSpec, KubeconfigSpec, PkiInputs, certificate
 from garboard.values import dataclass
 
 ETCD, API_SERVER = "etcd", "kube-apiserver"
@@ -34,6 +37,7 @@ class NodeRenderings:
     pods: Mapping[str, RenderedPod]
     certificates: Mapping[str, tuple[str, ...]]
     kubeconfigs: tuple[str, str]
+    inputs: PkiInputs | None = None  # None for a node without an API server
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,7 @@ class ControlPlaneChange:
     patch_cause: str
     quorum: str = ""
     is_first: bool = False
+    overwrites: bool = False  # flags that somebody has typed in are no reason to stop, and go
 
     def work(self) -> NodeWork:
         """Return the steps in their order, and where they are in conflict with what the node has."""
@@ -75,7 +80,8 @@ class ControlPlaneChange:
                 continue
             seen = (self.node.manifests or {}).get(name)
             assumed = assumed_manifest(old.document, self.node, name) if seen is None else None
-            file, found = changed_file(manifest_path(name), old.document, new.document, seen, assumed)
+            before = with_live_flags(old.document, seen, assumed, name) if self.overwrites else old.document
+            file, found = changed_file(manifest_path(name), before, new.document, seen, assumed)
             conflicts += [(name, each) for each in found]
             if file is not None:
                 steps.append(self._replacement(name, file))
@@ -120,16 +126,33 @@ class ControlPlaneChange:
                 title=f"issue {path} again and verify it by a handshake; nothing restarts",
                 cause=cause_of(phase, self.changes, "the names that it needs changed"),
                 files=(changed,),
+                issues=self._issue(certificate(name)),
             )
+
+    def _issue(self, spec: CertSpec) -> tuple[Issue, ...]:
+        assert self.after.inputs is not None, "a node with certificates has an API server"
+        return (CertificateRequest(spec=spec, inputs=self.after.inputs, folder=self.certificates_dir).action(),)
 
     def _kubeconfig_steps(self) -> Iterator[PlannedStep]:
         pairs = zip(self.before.kubeconfigs, self.after.kubeconfigs, strict=True)
         diff = "".join(f"-{old}\n+{new}\n" for old, new in pairs if old != new)
         if diff:
-            paths = [f"/etc/kubernetes/{name}.conf" for name in _KUBECONFIGS]
+            seen = self.node.kubeconfigs
+            specs = [each for each in KUBECONFIGS if each.name in _KUBECONFIGS]
+            # Only the first node of a cluster has super-admin.conf.
+            known = [each for each in specs if seen is None or f"{KUBERNETES_DIR}/{each.file_name}" in seen]
             yield PlannedStep(
                 phase="kubeconfig/all",
                 title="make the kubeconfigs again",
                 cause=cause_of("kubeconfigs", self.changes, "what they name changed"),
-                files=tuple(PlannedFile(path=path, diff=diff, is_assumed=True) for path in paths),
+                files=tuple(
+                    PlannedFile(path=f"{KUBERNETES_DIR}/{each.file_name}", diff=diff, is_assumed=True) for each in known
+                ),
+                issues=tuple(self._kubeconfig(each) for each in known),
             )
+
+    def _kubeconfig(self, spec: KubeconfigSpec) -> Issue:
+        assert self.after.inputs is not None, "a node with kubeconfigs has an API server"
+        return KubeconfigRequest(
+            spec=spec, inputs=self.after.inputs, folder=self.certificates_dir, kubeconfig_dir=KUBERNETES_DIR
+        ).action()

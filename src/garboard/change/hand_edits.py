@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from garboard.change.edits import FieldEdit
 from garboard.change.field_edits import SECTIONS, field_edits
 from garboard.change.findings import ChangeContext, ChangeFinding
 from garboard.change.node_work import ClusterWork
@@ -14,8 +15,11 @@ from garboard.rules import DocumentField
 _OF_MEMBERS = ("--initial-cluster", "--initial-cluster-state")
 
 
-def hand_edits(context: ChangeContext, work: ClusterWork) -> Iterator[PlacedFinding]:
-    """Yield every flag and field of a touched component that neither the configuration nor a patch has so."""
+def hand_edits(context: ChangeContext, work: ClusterWork, *, overwrites: bool = False) -> Iterator[PlacedFinding]:
+    """Yield every flag and field of a touched component that neither the configuration nor a patch has so.
+
+    Flags that are overwritten are none any more.
+    """
     touched = work.touched
     for node in context.snapshot.control_planes:
         before, after = work.renderings[node.name]
@@ -23,10 +27,31 @@ def hand_edits(context: ChangeContext, work: ClusterWork) -> Iterator[PlacedFind
         for component, pod in before.pods.items():
             if component not in touched.get(node.name, frozenset()):
                 continue
-            live = live_command(node, component)
+            live = None if overwrites else live_command(node, component)
             if live is not None:
                 wanted = after.pods[component].document if component in after.pods else {}
                 yield from _edits(node.name, component, _words(pod.document), _words(wanted), live)
+
+
+def adoptable(context: ChangeContext, work: ClusterWork) -> tuple[FieldEdit, ...]:
+    """Return the edits that put flags into the configuration which somebody has typed into a touched component.
+
+    Only what the configuration can say for all control planes is adopted: one value, the same wherever it was typed.
+    """
+    found: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    for node in context.snapshot.control_planes:
+        before, after = work.renderings[node.name]
+        for component in work.touched.get(node.name, frozenset()) & before.pods.keys() & after.pods.keys():
+            own, wanted = (_flags(_words(each.pods[component].document)) for each in (before, after))
+            live = _flags(live_command(node, component) or [])
+            for flag in (live.keys() - own.keys()) | {each for each in own if own[each] != live.get(each, own[each])}:
+                if flag not in _OF_MEMBERS and own.get(flag) == wanted.get(flag):
+                    found.setdefault((component, flag.lstrip("-")), set()).add(tuple(live[flag]))
+    return tuple(
+        FieldEdit.parse(f"{SECTIONS[component]}.extraArgs[{name}]={next(iter(values))[0]}")
+        for (component, name), values in sorted(found.items())
+        if len(values) == 1 and len(next(iter(values))) == 1
+    )
 
 
 def _edits(

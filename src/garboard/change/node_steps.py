@@ -1,6 +1,7 @@
 """The steps on one node: what is rendered before and after, carried over to what the node has, and what restarts."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 
 from garboard.change.carrying import EditConflict, carried
 from garboard.change.differences import AttributeChange
@@ -108,6 +109,33 @@ def changed_file(
         content=new.encode(),
     )
     return file, conflicts
+
+
+def with_live_flags(rendered: Mapping[str, Json], seen: str | None, assumed: Json, component: str) -> dict[str, Json]:
+    """Return what was rendered with the flags that there really are, so that those which nobody declared are undone.
+
+    What says how a member joined etcd is rendered in another way each time, and stays.
+    """
+    live = _first_container(read_yaml(seen, source=component) if seen is not None else assumed).get("command")
+    found = deepcopy(dict(rendered))
+    container = _first_container(found)
+    own = container.get("command")
+    if isinstance(live, list) and isinstance(own, list):
+        typed = [word for word in live if not _is_of_member(word)]
+        if sorted(map(str, typed)) != sorted(str(word) for word in own if not _is_of_member(word)):
+            container["command"] = [*typed, *(word for word in own if _is_of_member(word))]
+    return found
+
+
+def _is_of_member(word: Json) -> bool:
+    return str(word).partition("=")[0] in ("--initial-cluster", "--initial-cluster-state")
+
+
+def _first_container(pod: Json) -> dict[str, Json]:
+    spec = pod.get("spec") if isinstance(pod, dict) else None
+    containers = spec.get("containers") if isinstance(spec, dict) else None
+    first = containers[0] if isinstance(containers, list) and containers else None
+    return first if isinstance(first, dict) else {}
 
 
 def assumed_manifest(rendered: Mapping[str, Json], node: SnapshotNode, component: str) -> Json:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from typing import Literal, TypeAlias
 
 from garboard.change.configuration import StoredConfiguration
 from garboard.change.control_plane_steps import ControlPlaneChange, NodeRenderings
@@ -18,6 +19,23 @@ from garboard.change.rulings import Findings, default_label, findings_of
 from garboard.change.snapshot import SnapshotNode
 from garboard.change.validation import PlacedFinding, kubelet_findings, pod_findings
 from garboard.values import Json, dataclass
+
+# Refused; kept on the node; put into the configuration as well; or taken out.
+DriftPolicy: TypeAlias = Literal["fail", "keep", "adopt", "overwrite"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """How a request is to be carried out: what was accepted, where it begins, and whether nodes are drained for it.
+
+    It begins on the first control plane by name, if none is named. `drift` says what becomes of flags that somebody
+    has typed into the manifests which are replaced.
+    """
+
+    accepted: tuple[str, ...] = ()
+    first: str = ""
+    drains: bool = False
+    drift: DriftPolicy = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +63,23 @@ class ClusterWork:
 
 
 def planned_work(
-    context: ChangeContext, changes: tuple[AttributeChange, ...], patch_sets: PatchSets, accepted: Sequence[str]
+    context: ChangeContext, changes: tuple[AttributeChange, ...], patch_sets: PatchSets, options: PlanOptions
 ) -> ClusterWork:
     """Render every node before and after, and return what differs."""
     judged = findings_of(changes, context)
+    nodes = context.snapshot.in_order(options.first)
     drained = frozenset(name for own in judged.values() for each in own for name in each.drains)
-    planner = _NodePlanner(context=context, changes=changes, patch_sets=patch_sets, drained=drained, accepted=accepted)
-    nodes = [*context.snapshot.control_planes, *context.snapshot.workers]
+    if options.drains:
+        drained = frozenset(node.name for node in nodes)
+    planner = _NodePlanner(
+        context=context,
+        changes=changes,
+        patch_sets=patch_sets,
+        drained=drained,
+        accepted=options.accepted,
+        first=options.first or (nodes[0].name if nodes else ""),
+        overwrites=options.drift == "overwrite",
+    )
     works = [(node, planner.work(node)) for node in nodes]
     return ClusterWork(
         nodes=tuple(NodeChange(node=node.name, steps=work.steps) for node, work in works if work.steps),
@@ -88,6 +116,8 @@ class _NodePlanner:
     patch_sets: PatchSets
     drained: frozenset[str]
     accepted: Sequence[str]
+    first: str
+    overwrites: bool
     control_planes: dict[str, tuple[NodeRenderings, NodeRenderings]] = field(default_factory=dict)
     kubelets: dict[tuple[object, ...], tuple[NodeWork, tuple[dict[str, object], dict[str, object]]]] = field(
         default_factory=dict
@@ -119,6 +149,7 @@ class _NodePlanner:
                 pods=renderer.static_pods(node, patches),
                 certificates=renderer.certificates(node),
                 kubeconfigs=renderer.kubeconfigs(node),
+                inputs=renderer.inputs(node),
             )
             for renderer, patches in zip(self.renderers, self.patch_sets.of_node(node), strict=True)
         )
@@ -131,7 +162,8 @@ class _NodePlanner:
             certificates_dir=self.context.current.cluster.certificates_dir,
             patch_cause=PATCH_CAUSE,
             quorum=quorum_text(self.context),
-            is_first=node is self.context.snapshot.control_planes[0],
+            is_first=node.name == self.first,
+            overwrites=self.overwrites,
         ).work()
 
     def _kubelet(self, node: SnapshotNode) -> NodeWork:

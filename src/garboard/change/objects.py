@@ -1,9 +1,11 @@
 """What nodes share, and a change writes: the ConfigMaps of the configuration, kube-proxy and CoreDNS."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from ipaddress import ip_address
 
 from garboard.change.attribute import CLUSTER, KUBE_PROXY, KUBELET
-from garboard.change.configuration import MAP_OF_KIND, endpoint_of, stored_data
+from garboard.change.configuration import MAP_OF_KIND, StoredConfiguration, endpoint_of, stored_data
 from garboard.change.differences import AttributeChange
 from garboard.change.findings import ChangeContext
 from garboard.change.judges import is_inactive
@@ -13,7 +15,11 @@ from garboard.change.patch_sets import PatchSets
 from garboard.change.plan import NodeChange, PlannedObject, PlannedStep
 from garboard.change.rendering import ClusterRendering
 from garboard.change.snapshot import CONFIG_KEYS
+from garboard.documents import Json, equal, read_yaml
+from garboard.errors import GarboardError
+from garboard.model.addresses import join_host_port, split_host_port
 
+_HEALTH_ADDRESS = "0.0.0.0:10256"  # kube-proxy's default
 _WORKLOADS = {
     "kube-proxy-workload": ("DaemonSet", "kube-proxy"),
     "coredns/Deployment": ("Deployment", "coredns"),
@@ -28,7 +34,9 @@ def object_parts(context: ChangeContext, changes: Sequence[AttributeChange]) -> 
         yield from _config_map(kind, context, changes)
 
 
-def proxy_parts(context: ChangeContext, changes: Sequence[AttributeChange]) -> Iterator[NodeChange | PlannedObject]:
+def proxy_parts(
+    context: ChangeContext, changes: Sequence[AttributeChange], first: str
+) -> Iterator[NodeChange | PlannedObject]:
     """Yield the ConfigMap of kube-proxy, which comes first, and then the restart of its pods, node by node."""
     own = [change for change in changes if change.kind == KUBE_PROXY]
     yield from _config_map(KUBE_PROXY, context, changes)
@@ -40,10 +48,23 @@ def proxy_parts(context: ChangeContext, changes: Sequence[AttributeChange]) -> I
         restarts=("kube-proxy",),
     )  # fmt: skip
     probe = PlannedStep(
-        phase="gates", title="wait until kube-proxy answers /healthz at 10256", cause="the next node only follows then"
-    )
-    for node in (*context.snapshot.control_planes, *context.snapshot.workers):
+        phase="gates", title="wait until kube-proxy answers /healthz at 10256", cause="the next node only follows then",
+        url=health_url(context.target),
+    )  # fmt: skip
+    for node in context.snapshot.in_order(first):
         yield NodeChange(node=node.name, steps=(restart, probe))
+
+
+def health_url(target: StoredConfiguration) -> str:
+    """Return where kube-proxy says on its node how it is; empty if nobody can ask it."""
+    given = target.kube_proxy.tree.get("healthzBindAddress") if target.kube_proxy else None
+    try:
+        host, port = split_host_port(str(given or _HEALTH_ADDRESS))
+        address = ip_address(host)
+    except (GarboardError, ValueError):
+        return ""
+    local = ("127.0.0.1" if address.version == 4 else "::1") if address.is_unspecified else host
+    return f"http://{join_host_port(local, port)}/healthz"
 
 
 def _config_map(kind: str, context: ChangeContext, changes: Sequence[AttributeChange]) -> Iterator[PlannedObject]:
@@ -74,4 +95,34 @@ def workload_parts(
     for component, (kind, name) in _WORKLOADS.items():
         if component in old and component in new and old[component] != new[component]:
             cause = cause_of(component.partition("/")[0], changes, PATCH_CAUSE)
-            yield PlannedObject(kind=kind, name=name, cause=cause, diff=diff_of(name, old[component], new[component]))
+            diff = diff_of(name, old[component], new[component])
+            patch = _image_patch(old[component], new[component])
+            yield PlannedObject(kind=kind, name=name, cause=cause, diff=diff, patch=patch)
+
+
+def _image_patch(before: str, after: str) -> Json:
+    """Return the patch that gives the containers of a workload other images; None if anything else differs, too."""
+    old, new = (read_yaml(text, source="workload") for text in (before, after))
+    images = {name: image for name, image in _images(new).items() if _images(old).get(name) != image}
+    if not images or not equal(_with_images(old, images), new):
+        return None
+    containers: Json = [{"name": name, "image": image} for name, image in images.items()]
+    return {"spec": {"template": {"spec": {"containers": containers}}}}
+
+
+def _containers(workload: Json) -> list[Json]:
+    for name in ("spec", "template", "spec", "containers"):
+        workload = workload.get(name) if isinstance(workload, dict) else None
+    return workload if isinstance(workload, list) else []
+
+
+def _images(workload: Json) -> dict[str, Json]:
+    return {str(each.get("name")): each.get("image") for each in _containers(workload) if isinstance(each, dict)}
+
+
+def _with_images(workload: Json, images: Mapping[str, Json]) -> Json:
+    found = deepcopy(workload)
+    for each in _containers(found):
+        if isinstance(each, dict) and str(each.get("name")) in images:
+            each["image"] = images[str(each["name"])]
+    return found

@@ -1,12 +1,14 @@
 """The patch sets of nodes, as the cluster has recorded them and as they are asked for."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from posixpath import basename
 
 from garboard.change.plan import PlannedAttribute, PlannedObject
 from garboard.change.snapshot import ClusterSnapshot, SnapshotNode
 from garboard.documents import write_yaml
+from garboard.errors import BadDocument
 from garboard.manifests.kubelet import PATCH_TARGET as KUBELET_TARGET
 from garboard.patches import MARKER, NodeFacts, PatchChecks, PatchFile, lint_tree
 from garboard.patches.unified import TextDiff
@@ -22,27 +24,46 @@ _RECORDED = "an upgrade or another change must not drop the patches"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchSets:
-    """The files of every set by its digest, and the digest of the set that is asked for, if another one is."""
+    """The files of every set by its digest, and the set that is asked for, if another one is.
+
+    `recorded` are the digests that single nodes shall have, by their names, where a recorded state is asked for.
+    """
 
     files: Mapping[str, Mapping[str, bytes]]
     wanted: PatchSetContent | None = None
+    recorded: Mapping[str, str] | None = None
+    is_changed: bool = False
 
     @classmethod
-    def of(cls, snapshot: ClusterSnapshot, wanted: PatchSetContent | None) -> "PatchSets":
+    def of(
+        cls, snapshot: ClusterSnapshot, wanted: PatchSetContent | None, recorded: Mapping[str, str] | None = None
+    ) -> "PatchSets":
         files = {
             digest: {path: text.encode() for path, text in texts.items()}
             for digest, texts in snapshot.patch_sets.items()
         }
         if wanted is not None:
             files[wanted.digest] = dict(wanted.files)
-        return cls(files=files, wanted=wanted)
+        found = cls(files=files, wanted=wanted, recorded=recorded, is_changed=wanted is not None)
+        found._refuse_lost(snapshot)
+        moved = any(len(set(found.of_node(node))) > 1 for node in snapshot.nodes)
+        return replace(found, is_changed=found.is_changed or moved)
 
-    @property
-    def is_changed(self) -> bool:
-        return self.wanted is not None
+    def _refuse_lost(self, snapshot: ClusterSnapshot) -> None:
+        """Refuse a recorded state whose patches the cluster has not kept: nodes would lose them without a word."""
+        names = {node.name for node in snapshot.nodes}
+        lost = [digest for name, digest in (self.recorded or {}).items() if name in names and digest not in self.files]
+        if lost:
+            raise BadDocument(
+                f"ConfigMap {RECORD} does not hold the patch set {lost[0][:_SHOWN]} that is asked for",
+                hint="garboard change plan --patches DIR records a set of patches",
+                error_class="lost-patches",
+            )
 
     def of_node(self, node: SnapshotNode) -> tuple[str, str]:
         """Return the digests of the sets of a node, before and after; of a worker only its kubelet is patched."""
+        if self.recorded is not None:
+            return node.patch_set, self.recorded.get(node.name, "")
         if self.wanted is None:
             return node.patch_set, node.patch_set
         is_for_worker = any(basename(path).startswith(KUBELET_TARGET) for path in self.wanted.files)
@@ -80,9 +101,9 @@ def record_part(patch_sets: PatchSets, snapshot: ClusterSnapshot) -> Iterator[Pl
     moved = [node for node in snapshot.nodes if len(set(patch_sets.of_node(node))) > 1]
     control_planes = [node for node in moved if node.is_control_plane]
     wanted = patch_sets.wanted
-    if wanted is not None and moved:
+    if control_planes or (wanted is not None and moved):
         data = {f"node.{node.name}": patch_sets.of_node(node)[1] for node in control_planes}
-        if wanted.files:
+        if wanted is not None and wanted.files:
             data[f"set.{wanted.digest}"] = wanted.packed()
         names = [f"node.{node.name}" for node in control_planes]
         old, new = (

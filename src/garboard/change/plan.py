@@ -4,7 +4,7 @@ from dataclasses import field, replace
 
 from garboard.change.codes import Weight
 from garboard.documents import Json
-from garboard.engine import Observation
+from garboard.engine import Issue, Observation
 from garboard.phases.static_pods import ReplacedPod
 from garboard.values import dataclass
 
@@ -47,7 +47,8 @@ class PlannedFile:
 class PlannedStep:
     """One step on a node, with its reason, the files that it changes and the components that it restarts.
 
-    `replaced` is the static pod that it replaces, as it is and as it shall be, which may be the same.
+    `replaced` is the static pod that it replaces, as it is and as it shall be, which may be the same; `issues` are the
+    keys and certificates that it makes, and `url` is where what it waits for says how it is.
     """
 
     phase: str
@@ -56,6 +57,8 @@ class PlannedStep:
     files: tuple[PlannedFile, ...] = ()
     restarts: tuple[str, ...] = ()
     replaced: ReplacedPod | None = field(default=None, repr=False)
+    issues: tuple[Issue, ...] = field(default=(), repr=False)
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,10 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedObject:
-    """An object that nodes share; `data` are the keys of a ConfigMap that are written, others stay as they are."""
+    """An object that nodes share; `data` are the keys of a ConfigMap that are written, others stay as they are.
+
+    `patch` is what changes in any other object; None for one that cannot be changed by a patch.
+    """
 
     kind: str
     name: str
@@ -77,6 +83,7 @@ class PlannedObject:
     namespace: str = "kube-system"
     data: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     resource_version: str = ""
+    patch: Json = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

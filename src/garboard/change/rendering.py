@@ -21,7 +21,7 @@ from garboard.model.component import LocalEtcd
 from garboard.model.node import DEFAULT_CRI_SOCKET, ApiEndpoint
 from garboard.patches import PatchFile, copy_of
 from garboard.phases.patching import NodePatches
-from garboard.pki.inputs import node_inputs
+from garboard.pki.inputs import PkiInputs, node_inputs
 from garboard.pki.spec import CERTIFICATES
 from garboard.values import dataclass
 
@@ -76,12 +76,18 @@ class ClusterRendering:
             found["containerRuntimeEndpoint"] = node.settings.cri_socket or DEFAULT_CRI_SOCKET
         return found
 
+    def inputs(self, node: SnapshotNode) -> PkiInputs | None:
+        """Return what the certificates of a control plane are made from."""
+        if node.endpoint is None:
+            return None
+        endpoint = ApiEndpoint(advertise_address=node.endpoint.advertise_address, bind_port=node.endpoint.bind_port)
+        return node_inputs(self.configuration.cluster, node.name, endpoint)
+
     def certificates(self, node: SnapshotNode) -> dict[str, tuple[str, ...]]:
         """Return the names in the serving certificates of a control plane."""
-        if node.endpoint is None:
+        inputs = self.inputs(node)
+        if inputs is None:
             return {}
-        endpoint = ApiEndpoint(advertise_address=node.endpoint.advertise_address, bind_port=node.endpoint.bind_port)
-        inputs = node_inputs(self.configuration.cluster, node.name, endpoint)
         found: dict[str, tuple[str, ...]] = {}
         for spec in CERTIFICATES:
             if spec.name in _CERTIFICATES and not (spec.is_etcd and inputs.has_external_etcd):

@@ -1,6 +1,6 @@
 """What is asked for: a new version of documents, patches of them, edits of single fields, or another patch set."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from garboard.change.edits import FieldEdit, edited
 from garboard.change.merging import merged
 from garboard.config.component_configs import COMPONENT_KINDS
 from garboard.config.v1beta3 import cluster_to_v1beta4
-from garboard.documents import Json
+from garboard.documents import Json, read_yaml
 from garboard.errors import BadDocument, BadUsage, PatchFailed
 from garboard.model.minors import MINORS
 from garboard.patches import PatchType
@@ -72,7 +72,19 @@ class NewPatchSet:
     content: PatchSetContent
 
 
-ChangeRequest: TypeAlias = NewVersion | PartialChange | FieldEdits | NewPatchSet
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedState:
+    """What a revision has recorded: the texts of the configuration by kind, and the patch sets of nodes by digest.
+
+    Without `patch_sets` nodes keep those that they have.
+    """
+
+    texts: Mapping[str, str]
+    patch_sets: Mapping[str, str] | None = None
+    source: str = "the revision"
+
+
+ChangeRequest: TypeAlias = NewVersion | PartialChange | FieldEdits | NewPatchSet | RecordedState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +109,7 @@ def host_paths_in(request: ChangeRequest) -> tuple[str, ...]:
                 found += _host_paths(each.content)
         case FieldEdits(edits=edits):
             found += [edit.text for edit in edits if str(edit.path.segments[-1]) == "hostPath"]
-        case NewPatchSet():
+        case NewPatchSet() | RecordedState():
             pass
     return tuple(dict.fromkeys(path for path in found if path.startswith("/")))
 
@@ -125,6 +137,26 @@ def requested(request: ChangeRequest, current: Documents, schema: Schema) -> Req
             return _edited(request, current, schema)
         case NewPatchSet():
             return RequestedDocuments(documents=current, of_nodes={})
+        case RecordedState():
+            return _recorded(request, current)
+
+
+def with_edits(wanted: RequestedDocuments, edits: Iterable[FieldEdit], schema: Schema) -> RequestedDocuments:
+    """Return what is asked for with further edits made."""
+    for edit in edits:
+        document = edited(wanted.documents[edit.kind], edit, schema, _api_version(edit.kind))
+        wanted = wanted.with_document(edit.kind, document)
+    return wanted
+
+
+def _recorded(request: RecordedState, current: Documents) -> RequestedDocuments:
+    """Return what was recorded for the kinds that the cluster has; what it leaves out is not a removal to accept."""
+    found = dict(current)
+    for kind, text in request.texts.items():
+        content = read_yaml(text, source=f"{request.source}: {kind}")
+        if kind in current:
+            found[kind] = _in_current_shape(GivenDocument(content=content, source=request.source))
+    return RequestedDocuments(documents=found, of_nodes={})
 
 
 def _new_version(request: NewVersion, current: Documents) -> RequestedDocuments:

@@ -182,6 +182,10 @@ class ClusterSnapshot(Snapshotted, frozen=True, kw_only=True):
     def workers(self) -> tuple[SnapshotNode, ...]:
         return tuple(each for each in self.nodes if not each.is_control_plane)
 
+    def in_order(self, first: str = "") -> tuple["SnapshotNode", ...]:
+        """Return control planes before workers, and before all of them the control plane that goes first."""
+        return (*sorted(self.control_planes, key=lambda each: each.name != first), *self.workers)
+
     def node(self, name: str) -> SnapshotNode | None:
         return next((each for each in self.nodes if each.name == name), None)
 

@@ -22,6 +22,7 @@ from garboard.rules import DocumentField, ResultFinding, check_kube_proxy
 from garboard.schema import load_schema
 from garboard.values import dataclass
 
+_FLAG_REMOVED = "flag-removed"
 _FREE_RANGE = "take a range that neither a node nor the other network uses"
 _FREE = ("extraArgs", "extraVolumes", "extraEnvs")
 
@@ -160,8 +161,12 @@ def pod_findings(
     context: ChangeContext,
 ) -> Iterator[PlacedFinding]:
     """Yield what a component refuses in its new manifest, or the cluster loses by it, at its attribute."""
+    asked = {change.item for change in changes if change.after is None}
+    is_asked = _flags(before.document) - _flags(after.document) <= asked
     for each in _result_findings(component, before.document, after.document, context):
         source = after.source_of(each.path)
+        if each.code == _FLAG_REMOVED and is_asked:
+            continue  # whoever takes a flag out that is not kubeadm's own means it
         if isinstance(source, ConfigField) and each.rule.is_acceptable and not _is_free(source):
             continue
         # kubeadm has its probes ask where --bind-address and --listen-metrics-urls say.
@@ -169,6 +174,13 @@ def pod_findings(
             continue
         label = _label_of(source, changes, after.document, each.path) if isinstance(source, ConfigField) else ""
         yield PlacedFinding(label, _as_finding(each))
+
+
+def _flags(pod: Mapping[str, Json]) -> set[str]:
+    """Return the names of the flags of a static pod."""
+    words = _at(dict(pod), ("spec", "containers", 0, "command"))
+    listed = words if isinstance(words, list) else []
+    return {str(word).removeprefix("--").partition("=")[0] for word in listed if str(word).startswith("--")}
 
 
 def _is_free(source: ConfigField) -> bool:

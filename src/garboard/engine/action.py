@@ -253,6 +253,20 @@ class EvictPods:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePods:
+    """Delete the pods of a node in a namespace whose labels have the values of `selector`, until they have gone.
+
+    Their controller makes others, which get the ConfigMaps that they mount as these are by then. A container that is
+    only stopped starts again with what the kubelet had fetched before.
+    """
+
+    node_name: str
+    namespace: str
+    selector: tuple[tuple[str, str], ...]
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlService:
     """Start, stop or restart a service. If it is not `is_needed`, a failure is reported and the plan goes on.
 
@@ -470,6 +484,7 @@ Action: TypeAlias = (
     | Issue
     | ObjectAction
     | EvictPods
+    | DeletePods
     | ControlService
     | ControlTimer
     | ControlUnitFile

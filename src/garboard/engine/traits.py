@@ -22,6 +22,7 @@ from garboard.engine.action import (
     ControlTimer,
     ControlUnitFile,
     DeleteObject,
+    DeletePods,
     EmptyFolder,
     EvictPods,
     Issue,
@@ -125,7 +126,7 @@ def _has_address(action: ControlLink, inputs: ProbeInputs) -> bool:
     return links is not None and links.has_address(action.address) == (action.verb == "add")
 
 
-def _selector(action: StopPods) -> str:
+def _selector(action: StopPods | DeletePods) -> str:
     return ",".join(f"{name}={value}" for name, value in action.selector)
 
 
@@ -270,6 +271,18 @@ TRAITS: Mapping[type, Traits[Any]] = {
                 deletesUnmanaged=action.deletes_unmanaged,
                 deletesEmptyDirs=action.deletes_empty_dirs,
             ),
+        },
+        waits_for="pods to end",
+    ),
+    DeletePods: Traits[DeletePods](
+        tag="delete-pods",
+        ability=_OBJECTS,
+        title=lambda action: f"delete the pods {_selector(action)} of {action.namespace} on {action.node_name}",
+        document=lambda action: {
+            "node": action.node_name,
+            "namespace": action.namespace,
+            "selector": {**dict(action.selector)},
+            "timeoutSeconds": action.timeout_s,
         },
         waits_for="pods to end",
     ),

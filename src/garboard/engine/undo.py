@@ -10,6 +10,7 @@ back, so that objects that are asked for there come after it.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import Enum, auto
+from functools import partial
 
 from garboard.engine.action import (
     MEMBER_ID,
@@ -34,6 +35,7 @@ from garboard.engine.show import step_title
 from garboard.engine.traits import traits_of
 from garboard.engine.undo_files import (
     BegunStep,
+    changed_since,
     foreign_files,
     pairs_of,
     put_back,
@@ -57,8 +59,10 @@ from garboard.engine.undo_running import (
     units_way_back,
 )
 from garboard.errors import GarboardError
+from garboard.values import dataclass
 
 MEMBERS, SERVICES, OBJECTS, FILES = "undo/members", "undo/services", "undo/objects", "undo/files"
+Kept = Callable[[str], bytes]  # the content with a digest, of those that the run has kept
 Part = tuple[str, Iterable[Action]]  # the phase of some actions, and the actions
 
 
@@ -77,37 +81,54 @@ class UndoRefused(GarboardError):
     default_class = "not-undoable"
 
 
-def plan_undo(
-    plan: Plan, record: RunRecord, observers: Observers, kept: Callable[[str], bytes], *, keeps_objects: bool = False
-) -> Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoLimits:
+    """What an undo leaves alone: all objects of the cluster, those that nodes share, and `spared` files.
+
+    Without any objects no Lease is taken either, so that no API server is asked.
+    """
+
+    keeps_objects: bool = False
+    keeps_shared: bool = False
+    spared: frozenset[str] = frozenset()
+
+
+NO_LIMITS = UndoLimits()
+
+
+def plan_undo(plan: Plan, record: RunRecord, observers: Observers, kept: Kept, limits: UndoLimits = NO_LIMITS) -> Plan:
     """Plan the undo of a run; what is already as it was before gets no step.
 
     After a step that removed what nobody can bring back, only what came later is undone, and a note says so.
     """
     _refuse(record)
-    found = _plan_undo(plan, _since_loss(record), observers, kept, keeps_objects=keeps_objects)
+    found = _plan_undo(plan, _since_loss(record), observers, kept, limits)
     return replace(found, notes=(*_losses(plan, record), *found.notes))
 
 
-def _plan_undo(
-    plan: Plan, record: RunRecord, observers: Observers, kept: Callable[[str], bytes], *, keeps_objects: bool
-) -> Plan:
+def _plan_undo(plan: Plan, record: RunRecord, observers: Observers, kept: Kept, limits: UndoLimits) -> Plan:
     done = _begun(plan, record)
     node = next((each.step.node for each in done), "")
     cause = f"run {record.header.run} is undone"
     loose = _outside_units(done)
-    foreign = foreign_files(loose, observers.files)
+    foreign = foreign_files(loose, observers.files) | limits.spared
     begun = ((each.step, each.before) for each in done)
-    back = tuple(units_way_back(plan.steps, begun, observers.files, lambda path, former: put_back(path, former, kept)))
-    objects = _objects_at(_moment_of_objects(record, done, has_units=bool(back)), record, done, kept)
+    former_files = partial(put_back, kept=kept)
+    back = tuple(units_way_back(plan.steps, begun, observers.files, former_files, limits.spared))
+    units_back = {step.unit for step in back} - {""}
+    # A unit that goes back starts its services again by its own steps, with the files of before.
+    served = [each for each in done if each.step.unit not in units_back]
+    restored = () if record.header.cluster == "made" else restore_objects(pairs_of(done), kept, limits.keeps_shared)
+    objects = _objects_at(_moment_of_objects(record, done, has_units=bool(back)), tuple(restored))
 
     def steps(parts: Iterable[Part]) -> Iterator[Step]:
-        chosen = (part for part in parts if part[0] in (FILES, SERVICES) or not keeps_objects)
+        chosen = (part for part in parts if part[0] in (FILES, SERVICES) or not limits.keeps_objects)
         return (Step(action, cause, phase, node) for phase, actions in chosen for action in actions)
 
     parts = (
-        *_parts_before_files(done, observers, objects, has_units=bool(back)),
+        *_parts_before_files(done, served, observers, objects, has_units=bool(back)),
         *_parts_of_files(done, loose, observers, kept, foreign),
+        *_parts_that_start(done, served, observers),
     )
     # What somebody writes from here on, also until an interrupted undo goes on, is as foreign as what is there now.
     judged = first_found(each.before for each in loose).keys() - written_by_services(pairs_of(loose))
@@ -127,16 +148,15 @@ def _moment_of_objects(record: RunRecord, done: list[BegunStep], *, has_units: b
 
 
 def _objects_at(
-    moment: RestoringMoment, record: RunRecord, done: list[BegunStep], kept: Callable[[str], bytes]
+    moment: RestoringMoment, restored: tuple[Action, ...]
 ) -> Callable[[RestoringMoment], tuple[Action, ...]]:
     """Return what gives the actions that restore objects if they are asked for at that time, else none."""
-    is_made = record.header.cluster == "made"  # they go with the cluster
-    restored = () if is_made else tuple(restore_objects(pairs_of(done), kept))
     return lambda asked: restored if asked is moment else ()
 
 
 def _parts_before_files(
     done: list[BegunStep],
+    served: list[BegunStep],
     observers: Observers,
     objects: Callable[[RestoringMoment], Iterable[Action]],
     *,
@@ -149,7 +169,7 @@ def _parts_before_files(
         (MEMBERS, _leases_of_units(done) if has_units else ()),
         (MEMBERS, _forget_members(done)),
         (OBJECTS, objects(RestoringMoment.BEFORE_SERVICES)),
-        (SERVICES, stop_services(pairs, observers)),
+        (SERVICES, stop_services(pairs_of(served), observers)),
         (OBJECTS, objects(RestoringMoment.BEFORE_PODS)),
         (SERVICES, remove_pods(pairs, observers)),
         # Not before the API server of this node is gone: without its member it drops what the load balancer sends it.
@@ -164,17 +184,23 @@ def _parts_of_files(
     done: list[BegunStep],
     loose: list[BegunStep],
     observers: Observers,
-    kept: Callable[[str], bytes],
+    kept: Kept,
     foreign: frozenset[str],
 ) -> list[Part]:
-    """Return how files go back, and what runs on them afterwards."""
+    """Return how files go back, and what killed writes have left."""
     pairs, files = pairs_of(loose), observers.files
     is_filling = any(active(pairs, observers))
     return [
         (FILES, restore_files(pairs, files, kept, foreign, is_filling=is_filling)),
         # What a killed write left in the middle of a unit; its files go back by the unit's own way.
         (FILES, removed_temporaries(pairs_of(each for each in done if each.step.unit), files)),
-        (SERVICES, start_services(pairs_of(done))),
+    ]
+
+
+def _parts_that_start(done: list[BegunStep], served: list[BegunStep], observers: Observers) -> list[Part]:
+    """Return what runs again on the files of before."""
+    return [
+        (SERVICES, start_services(pairs_of(served))),
         (SERVICES, enable_timers(pairs_of(done), observers)),
         (SERVICES, enable_unit_files(pairs_of(done), observers)),
     ]
@@ -185,6 +211,14 @@ def _outside_units(done: list[BegunStep]) -> list[BegunStep]:
     may_last = any(each.step.lasts_once for each in done)
     loose = (each for each in done if not each.step.unit)
     return [each for each in loose if not (may_last and isinstance(each.step.action, SaveSnapshot))]
+
+
+def edited_since(plan: Plan, record: RunRecord, files: FileView) -> frozenset[str]:
+    """Return the files, also those of units, that somebody else has written since the run did.
+
+    Of a run that is done this is also what somebody has removed; one that was cut short may have done that itself.
+    """
+    return changed_since(_begun(plan, record), files, is_done=record.is_unconfirmed)
 
 
 def _digest(path: str, files: FileView) -> str:

@@ -194,3 +194,14 @@ def _removed_tree(path: str, files: FileView) -> Iterator[Action]:
         yield RemoveFolder(path=path)
     elif files.owner(path) is not None or path.rpartition("/")[2] in files.entries(path.rpartition("/")[0]):
         yield RemoveFile(path=path)
+
+
+def changed_since(done: Iterable[BegunStep], files: FileView, *, is_done: bool) -> frozenset[str]:
+    """Return the files that somebody else has written since the run did, or, if the run is done, has removed."""
+    steps = list(done)
+    left: dict[str, bool] = {}
+    for each in steps:
+        is_there = not isinstance(each.step.action, RemoveFile)
+        left.update(dict.fromkeys(traits_of(each.step.action).writes(each.step.action), is_there))
+    removed = (path for path, is_there in left.items() if is_there and files.owner(path) is None)
+    return foreign_files(steps, files) | frozenset(removed if is_done else ())

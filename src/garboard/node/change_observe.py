@@ -1,8 +1,8 @@
 """A live cluster as a snapshot: what the API server shows, and on a node of the cluster what that has; no write."""
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ import msgspec
 
 from garboard.change import reads
 from garboard.change.node_files import with_files
-from garboard.change.observing import FoundObjects, ObservedPod, is_own_annotation, pod_facts, snapshot_of
+from garboard.change.observing import FoundObjects, ObservedPod, at, is_own_annotation, pod_facts, snapshot_of
 from garboard.change.reads import Read
 from garboard.change.snapshot import ClusterSnapshot, snapshot_text
 from garboard.documents import Json, read_yaml, write_yaml
@@ -25,6 +25,7 @@ from garboard.values import dataclass
 
 # What kubeadm lets the users of kubelets read.
 _OF_NODES = (reads.CLUSTER_CONFIG, reads.KUBELET_CONFIG)
+_CONFIGURATION = (reads.CLUSTER_CONFIG, reads.KUBELET_CONFIG, reads.PROXY_CONFIG)
 _HIDDEN_BY = "run it as root on the node to see them"
 
 
@@ -40,6 +41,7 @@ class ObservedCluster:
     workloads: dict[str, Json] = field(default_factory=dict)  # by name
     kubelets: dict[str, Json] = field(default_factory=dict)  # what they run with, by node; only if they were asked
     here: str = ""
+    last_writers: dict[str, str] = field(default_factory=dict)  # of ConfigMaps, by name: who and when
     is_whole: bool = True  # else only what the user of a kubelet may read
     notes: tuple[str, ...] = ()
 
@@ -57,8 +59,21 @@ def observe_cluster(
     with admin.connect() as client:
         found = _read_all(client, tuple(wanted))
     workloads: dict[str, Json] = {each.name: dict(found.one(each)) for each in (reads.PROXY, reads.DNS)}
-    observed = ObservedCluster(snapshot=snapshot_of(found), mirrors=_mirrors(found.pods), workloads=workloads)
+    observed = ObservedCluster(
+        snapshot=snapshot_of(found),
+        mirrors=_mirrors(found.pods),
+        workloads=workloads,
+        last_writers={each.name: _last_writer(found.one(each)) for each in _CONFIGURATION},
+    )
     return _with_own_node(observed, admin, tuple(paths))
+
+
+def _last_writer(document: Mapping[str, Json]) -> str:
+    """Return who has written an object last, as far as they say, and when."""
+    fields = at(document, "metadata", "managedFields")
+    entries = [each for each in fields if isinstance(each, dict)] if isinstance(fields, list) else []
+    last = max(entries, key=lambda each: str(each.get("time") or ""), default={})
+    return f"{last['manager']} at {last.get('time')}" if last.get("manager") else ""
 
 
 def kubeconfig_of(given: str | None) -> AdminKubeconfig:
@@ -77,6 +92,8 @@ def _observe_as_node(admin: AdminKubeconfig, paths: tuple[str, ...]) -> Observed
     name = own_name(NodeMachine(None), b"")
     with admin.connect() as client:
         found = {each: _read(client, each) for each in _OF_NODES}
+        with suppress(Forbidden):  # who may read the record of patches is stored with it
+            found[reads.PATCH_RECORD] = _read(client, reads.PATCH_RECORD)
         node = client.find("Node", "", name)
     found[reads.NODES] = (node,) if node else ()
     snapshot = snapshot_of(FoundObjects(found, (), _now()))

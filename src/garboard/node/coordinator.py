@@ -26,6 +26,8 @@ _LEASE_S = 600.0
 _REMEMBERED = 20
 _DONE = ("committed", "confirmed", "unconfirmed")
 _OPEN = ("open", "damaged")
+# What takes a run back, and what arms its node before it: they are not the run of a part.
+_BESIDE = ("undo", "change arm", "change disarm")
 # Carries out steps on what all nodes share, under the coordinator's Lease; given again if it was cut short.
 OnCluster: TypeAlias = Callable[[ClusterPart, LeaseToken], None]
 
@@ -114,6 +116,20 @@ class Coordinator:
                 raise
             self._leave_out(journal, plan, gone)
             self._drive(journal, plan, token)
+            return folder.name
+
+    def abandon(self, name: str = "") -> str:
+        """Close the record that nobody will resume, and return its name; what was done stays, and others may begin."""
+        with self._folders.lock("garboard abandon"):
+            folder = self._to_resume(name)
+            holder = f"{self._node_name}/{folder.name}"
+            wanted = acquire_lease(holder, payload=f"{COORDINATOR}:{holder}", timeout_s=self._options.lease_within_s)
+            try:
+                self._leases.acquire(wanted)  # with the payload of the record, which goes when it is released
+                self._leases.release(release_lease(holder))
+            finally:
+                self._leases.close()
+            RecordJournal(folder, self._codec).close()
             return folder.name
 
     def _leave_out(self, journal: RecordJournal, plan: ClusterPlan, gone: frozenset[str]) -> None:
@@ -253,7 +269,7 @@ def _as_given(plan: ClusterPlan, given: ClusterPlan | None) -> ClusterPlan:
 
 def _run_of(runs: Sequence[RemoteRun]) -> RemoteRun | None:
     """Return the run that a command has begun or gone on with, and not one that has taken it back."""
-    own = [each for each in runs if each.command != "undo"]
+    own = [each for each in runs if each.command not in _BESIDE]
     return own[-1] if own else None
 
 

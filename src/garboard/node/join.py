@@ -43,10 +43,12 @@ from garboard.values import dataclass
 
 if TYPE_CHECKING:
     from garboard import kube
+    from garboard.node import change_record
     from garboard.phases.node import credentials
     from garboard.pki import keys as pki_keys
 else:  # clients of HTTP take long to load; and a worker makes no keys
     kube = lazy_module("garboard.kube")
+    change_record = lazy_module("garboard.node.change_record")
     credentials = lazy_module("garboard.phases.node.credentials")
     pki_keys = lazy_module("garboard.pki.keys")
 
@@ -175,6 +177,9 @@ def _find(
         with through_tunnel(config, machine) as way:
             connector = NodeConnector(machine, node.reporter.report, way.entrance if way else None)
             cluster = find_cluster(config, connector, MachineFacts(), downloads=_has(selected, "download-certs"))
+            if config.control_plane is not None and _has(selected, "download-certs"):
+                joining = connector.as_user(cluster.discovered.kubeconfig.to_bytes(), "the discovered kubeconfig")
+                change_record.refuse_joining(joining)
             tunnel = way.observe(config, cluster, connector, machine) if way else None
         return _Found(host.result(), cluster, tunnel)
 

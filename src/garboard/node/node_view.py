@@ -1,5 +1,6 @@
 """This node as gates and diagnostics see it: files, services, web servers, its API server, its containers, etcd."""
 
+import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from garboard.documents import Json
 from garboard.engine import Probe
+from garboard.errors import GarboardError
 from garboard.host.files import read_tail
 from garboard.host.inspection import is_listening, resolve
 from garboard.host.node_machine import NodeMachine
@@ -18,10 +20,13 @@ from garboard.phases.gates import Answer, ObservedContainer
 
 if TYPE_CHECKING:
     from garboard import cri
+    from garboard.net import tls
 else:
     cri = lazy_module("garboard.cri")
+    tls = lazy_module("garboard.net.tls")
 
 _RUNTIME_TIMEOUT_S = 5.0
+_SERVED_WITHIN_S = 5.0
 
 
 class ClusterReader(Protocol):
@@ -85,6 +90,9 @@ class LiveNodeView:
         found = probe(url)
         return Answer(found.status, found.text, found.date)
 
+    def served_certificate(self, host: str, port: int) -> bytes:
+        return served_certificate(host, port)
+
     def ask_api_server(self, server: str, path: str) -> Answer:
         return Answer(*self.cluster.get_text(server, path))
 
@@ -126,6 +134,19 @@ class LiveNodeView:
 
     def monotonic_s(self) -> float:
         return time.monotonic()
+
+
+def served_certificate(host: str, port: int) -> bytes:
+    """Return the certificate that a TLS server shows, in DER, without verifying it.
+
+    A server that wants one of the client, too, shows its own before it finds out that there is none.
+    """
+    context = tls.new_client_context(is_unverified=True)
+    try:
+        with socket.create_connection((host, port), _SERVED_WITHIN_S) as plain, context.wrap_socket(plain) as secured:
+            return secured.getpeercert(binary_form=True) or b""
+    except OSError as error:
+        raise GarboardError(f"{host} port {port}: {error.strerror or error}") from error
 
 
 def _seen(container: "cri.Container", runtime: "cri.CriClient", *, is_static: bool) -> ObservedContainer:

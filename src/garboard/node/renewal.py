@@ -5,20 +5,24 @@ With `--restart`, the static pods that read a renewed file only when they start 
 
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from garboard.engine import Note, Plan, paths_written, with_preconditions
-from garboard.errors import BadUsage, NotReady
+from garboard.errors import BadUsage, ClusterUnreachable, NotReady
 from garboard.host import HostFolder
 from garboard.host.facts import MachineFacts
 from garboard.host.root import changed_root
+from garboard.lazy import lazy_module
 from garboard.manifests.etcd import PEER_PORT
 from garboard.model.addresses import join_host_port
 from garboard.model.go import join_path
 from garboard.model.lifecycle import InitConfiguration
 from garboard.model.paths import ADMIN_CONF, DEFAULT_CERTIFICATES_DIR
+from garboard.node.interpreters.objects import NodeCluster
 from garboard.node.runs import can_journal
 from garboard.node.static_pods import Swap, plan_under_lease
 from garboard.node.transaction import RunOptions
@@ -35,6 +39,11 @@ from garboard.pki.inputs import CERTIFICATE_VALIDITY, inputs_of
 from garboard.pki.renewal import Renewable, decide_renewals, renewable, renewables
 from garboard.pki.store import observe_pairs
 from garboard.values import dataclass
+
+if TYPE_CHECKING:
+    from garboard.node import change_record
+else:
+    change_record = lazy_module("garboard.node.change_record")
 
 _ALL = "all"
 _DONE = (
@@ -95,11 +104,25 @@ def renew_certificates(renewal: Renewal, node: LocalNode) -> None:
     options = RunOptions(command="certs renew", is_whole=False)
     with node.reserved(options.command, is_whole=options.is_whole):
         node.refuse_open_run()
+        _refuse_while_changing(node)
         planned = _plan(targets, settings, node, restarts=renewal.restarts)
         # Without the notes: they are among the messages below, which belong to stdout as kubeadm's do.
         carry_out(replace(planned.plan, notes=()), node, planned.settings, options)
     for line in _messages(renewal, planned):
         node.reporter.show(f"{line}\n")
+
+
+def _refuse_while_changing(node: LocalNode) -> None:
+    """Refuse to renew in the middle of a change that this node takes part in, if its API server can be asked.
+
+    A node that was never changed renews its certificates without any, as kubeadm does.
+    """
+    is_changed = can_journal() and any(each.header.command.startswith("change") for each in node.runs.all())
+    if not is_changed or node.machine.read(ADMIN_CONF) is None:
+        return
+    cluster = NodeCluster(node.machine, ADMIN_CONF, "", is_patient=False)
+    with suppress(ClusterUnreachable):
+        change_record.refuse_while_changing(cluster.reader)
 
 
 def _plan(targets: Sequence[Renewable], settings: RenewalSettings, node: LocalNode, *, restarts: bool) -> _Planned:

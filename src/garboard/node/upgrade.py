@@ -50,8 +50,10 @@ from garboard.values import dataclass
 
 if TYPE_CHECKING:
     from garboard import patches
+    from garboard.node import change_record
 else:
     patches = lazy_module("garboard.patches")
+    change_record = lazy_module("garboard.node.change_record")
 
 PREFLIGHT = "preflight"
 # A Lease that took longer was another node's, which may have been the last one but this.
@@ -166,6 +168,8 @@ def _observe(
     kubeconfig = flags.text("kubeconfig") or (KUBELET_CONF if is_worker else ADMIN_CONF)
     server = "" if is_worker else f"https://{this.endpoint.host_port}"
     cluster = NodeCluster(machine, kubeconfig, server, report=node.reporter.report)
+    if not is_worker and not prepared.is_shown:
+        change_record.refuse_while_changing(cluster.reader)
     upgraded = read_upgraded(cluster, MachineFacts(), given.version, this.endpoint, is_worker=is_worker)
     node.warn(upgraded.warnings)
     if given.prints_config:

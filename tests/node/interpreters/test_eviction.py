@@ -93,6 +93,9 @@ class Pods:
     def evict(self, pod: dict[str, Json], grace_s: int | None) -> None:
         evict_pod(self.client, pod, grace_s)
 
+    def delete(self, pod: dict[str, Json]) -> None:
+        raise AssertionError(f"{pod} is evicted, and not deleted")
+
 
 class PodsBehindABreakingConnection(Pods):
     """The pods of an API server whose first answers to evictions are lost: before they are made, and after."""

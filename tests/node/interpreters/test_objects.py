@@ -90,6 +90,15 @@ def test_version_that_was_planned_for_is_sent_along_and_nothing_is_created(api: 
     assert api.asked == [("PUT", f"{MAPS}/x")]
 
 
+def test_version_that_was_planned_for_keeps_the_other_keys_where_these_are_not_ours(
+    api: FakeApi, client: KubeClient
+) -> None:
+    api.objects[f"{MAPS}/x"] = {"data": {"b": "2"}, "metadata": {"name": "x", "annotations": {"of": "others"}}}
+    put_object(client, dataclasses.replace(versioned(a="1"), keeps_other_data=True))
+    assert api.objects[f"{MAPS}/x"]["data"] == {"a": "1", "b": "2"}
+    assert api.objects[f"{MAPS}/x"]["metadata"]["annotations"] == {"of": "others"}
+
+
 @pytest.mark.parametrize(
     ("found", "event"),
     [

@@ -49,3 +49,20 @@ def test_only_the_version_that_was_planned_for_is_replaced(cluster: KubeClient) 
     cluster.delete(REF)
     with pytest.raises(StalePlan, match="ConfigMap default/x has gone"):
         put_object(cluster, planned)
+
+
+def test_version_that_was_planned_for_keeps_what_others_have_written(cluster: KubeClient) -> None:
+    made = content(a="1", other="theirs")
+    made["metadata"]["annotations"] = {"example.com/of": "theirs"}
+    cluster.create(REF, made)
+    planned = PutObject.of(content(a="2"), resource_version=version_of(cluster), keeps_other_data=True)
+    put_object(cluster, planned)
+    found: Any = cluster.require("ConfigMap", "default", "x")
+    assert found["data"] == {"a": "2", "other": "theirs"}
+    assert found["metadata"]["annotations"] == {"example.com/of": "theirs"}
+    put_object(cluster, planned)  # as a run does that was killed before it knew
+    assert version_of(cluster) == found["metadata"]["resourceVersion"]
+    cluster.replace(REF, content(a="2", other="moved"))
+    with pytest.raises(StalePlan, match="ConfigMap default/x has changed since"):
+        put_object(cluster, replace(planned, content=content(a="3")))
+    cluster.delete(REF)

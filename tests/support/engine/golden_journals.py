@@ -28,6 +28,7 @@ from garboard.engine import (
     ControlTimer,
     ControlUnitFile,
     DeleteObject,
+    DeletePods,
     EmptyFolder,
     EvictPods,
     ExpiryPlaceholder,
@@ -74,6 +75,7 @@ from garboard.node.wiring import RunSettings
 from garboard.phases import plan_workflow, select
 from garboard.phases.gates import (
     ApiServerReady,
+    CertificateServed,
     ClusterVersionRaised,
     ComponentHealthy,
     ComponentsSettled,
@@ -81,6 +83,7 @@ from garboard.phases.gates import (
     EtcdSparesMember,
     KubeletBootstrapped,
     KubeletHealthy,
+    KubeProxySettled,
     ListenerClosed,
     MemberCaughtUp,
     NodeDrained,
@@ -300,6 +303,27 @@ UPGRADE = Plan(
         ),
     )
 )  # fmt: skip
+# … and with what a change of a cluster does besides.
+PROXY = Plan(
+    (
+        _step(
+            "kube-proxy",
+            DeletePods(
+                node_name="node-1", namespace="kube-system", selector=(("k8s-app", "kube-proxy"),), timeout_s=1.0
+            ),
+        ),
+        _step("gates", AwaitGate(gate=KubeProxySettled(timeout_s=1.0, url="http://127.0.0.1:10256/healthz"))),
+        _step(
+            "gates",
+            AwaitGate(
+                gate=CertificateServed(
+                    component="kube-apiserver", path="/etc/kubernetes/pki/apiserver.crt", host="192.0.2.9", port=6443,
+                    timeout_s=1.0,
+                )
+            ),
+        ),
+    )
+)  # fmt: skip
 _DELETED = DeleteObject(api_version="v1", kind="ConfigMap", name="a", namespace="b")
 CLUSTER_PLAN = ClusterPlan(
     (
@@ -437,6 +461,11 @@ def write_upgrade(folder: Path) -> None:
     advance(Writer(folder).begin(11, "upgrade", UPGRADE), UPGRADE, 0)
 
 
+def write_proxy(folder: Path) -> None:
+    """Write one more run, of a change that is about kube-proxy and a certificate."""
+    advance(Writer(folder).begin(12, "change apply", PROXY), PROXY, len(PROXY.steps))
+
+
 def confirmations(folder: Path) -> None:
     """Write one run for each way in which a run that waits to be confirmed can go: `format-2-confirmation`."""
     writer = Writer(folder)
@@ -454,6 +483,7 @@ _WRITERS = {
     "tunnel": write_tunnel,
     "guarded": write_guarded,
     "upgrade": write_upgrade,
+    "proxy": write_proxy,
     "confirmation": confirmations,
 }
 if __name__ == "__main__":

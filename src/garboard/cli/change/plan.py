@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from garboard.change.document import plan_document
+from garboard.change.node_work import DriftPolicy, PlanOptions
 from garboard.change.plan import ChangePlan
 from garboard.change.planning import plan_change
 from garboard.change.request import ChangeRequest, host_paths_in
 from garboard.change.show import plan_text
 from garboard.change.snapshot import ClusterSnapshot, read_snapshot
-from garboard.cli.change.requests import RequestOptions, accept_option, request_options
+from garboard.cli.change.requests import RequestOptions, accept_option, drift_option, request_options
 from garboard.cli.console import write_to_stderr
 from garboard.cli.output import write_data
 from garboard.cli.token.access import kubeconfig_option
@@ -38,6 +39,7 @@ _SNAPSHOT_BYTES = 64 * 1024 * 1024
 )
 @kubeconfig_option
 @accept_option
+@drift_option
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "yaml", "html"], case_sensitive=False), default="text",
     show_default=True, help="How to print the plan; html is one file for a change ticket.",
@@ -49,6 +51,7 @@ def plan(
     observed: str | None,
     kubeconfig: str | None,
     accepted: tuple[str, ...],
+    drift: DriftPolicy,
     output: Literal["text", "json", "yaml", "html"],
     **options: object,
 ) -> None:
@@ -61,7 +64,7 @@ def plan(
     """
     request = RequestOptions(**options).request()  # type: ignore[arg-type]
     snapshot = _snapshot(observed, kubeconfig, request)
-    made = plan_change(snapshot, request, accepted)
+    made = plan_change(snapshot, request, options=PlanOptions(accepted=accepted, drift=drift))
     for warning in made.warnings:
         write_to_stderr(f"warning: {warning}\n")
     if output == "html":

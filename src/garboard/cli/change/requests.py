@@ -12,6 +12,7 @@ from garboard.change.edits import FieldEdit
 from garboard.change.request import ChangeRequest, FieldEdits, GivenDocument, NewPatchSet, NewVersion, PartialChange
 from garboard.change.request_documents import given_documents
 from garboard.cli.flags import STRING_SLICE, joined
+from garboard.documents import without_passwords
 from garboard.errors import BadUsage
 from garboard.host import list_tree, read_file
 from garboard.patches import PatchFile, PatchType
@@ -19,6 +20,7 @@ from garboard.phases.node.records import PatchSetContent, content_of
 from garboard.phases.patching import NodePatches
 from garboard.values import dataclass
 
+_TYPED = 2000  # characters of what was typed that are recorded
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
@@ -33,6 +35,19 @@ class RequestOptions:
     sets: tuple[str, ...] = ()
     unsets: tuple[str, ...] = ()
     directory: str | None = None
+
+    @property
+    def typed(self) -> str:
+        """What was typed, for the record: without passwords, and of documents and patches only where they stood."""
+        words = [*(f"-f {each}" for each in self.filenames), *(f"--set '{each}'" for each in self.sets)]
+        words += [f"--unset '{each}'" for each in self.unsets]
+        words += [f"--patch '{each}'" for each in self.patches]
+        words += [f"--patches {self.directory}"] if self.directory is not None else []
+        return without_passwords(" ".join(words))[:_TYPED]
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.filenames or self.patches or self.sets or self.unsets or self.directory is not None)
 
     def request(self) -> ChangeRequest:
         """Read what is asked for."""
@@ -89,6 +104,13 @@ _OPTIONS = (
 accept_option = click.option(
     "--accept", "accepted", type=STRING_SLICE, multiple=True, callback=joined, metavar="CODE",
     help="Accept what speaks against the change, by its code; docs/change.md says which can be.",
+)  # fmt: skip
+
+
+drift_option = click.option(
+    "--drift", type=click.Choice(["fail", "keep", "adopt", "overwrite"]), default="fail", show_default=True,
+    help="What becomes of flags that were typed into a manifest which is replaced: stop, leave them, put them into the"
+    " configuration as well, or take them out.",
 )  # fmt: skip
 
 

@@ -1,11 +1,11 @@
-"""Pods evicted from a node: as far as their disruption budgets allow, until a deadline, and nothing lost unasked."""
+"""Pods that go from a node: evicted as their disruption budgets allow, with nothing lost unasked; or deleted."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from garboard.documents import Json
-from garboard.engine import EvictPods, Interpreters, StepContext
+from garboard.engine import DeletePods, EvictPods, Interpreters, StepContext
 from garboard.errors import GarboardError
 from garboard.lazy import lazy_module
 from garboard.node.interpreters.objects import NodeCluster
@@ -37,6 +37,10 @@ class PodEvictor(Protocol):
         """Ask for the eviction of exactly this pod; one that has gone is no error."""
         ...
 
+    def delete(self, pod: dict[str, Json]) -> None:
+        """Delete exactly this pod; one that has gone is no error."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class NodePods:
@@ -50,12 +54,15 @@ class NodePods:
     def evict(self, pod: dict[str, Json], grace_s: int | None) -> None:
         evict_pod(self.cluster.writer, pod, grace_s)
 
+    def delete(self, pod: dict[str, Json]) -> None:
+        namespace, name, _ = _identity(pod)
+        # A pod of a DaemonSet gets another name with each new pod, so that this is no other one.
+        self.cluster.writer.delete(kube.ObjectRef("Pod", namespace, name))
+
 
 def evict_pod(client: "kube.KubeClient", pod: dict[str, Json], grace_s: int | None) -> None:
     """Ask for the eviction of a pod, unless another one has its name by now."""
-    metadata = pod["metadata"]
-    assert isinstance(metadata, dict)
-    namespace, name, uid = (str(metadata[key]) for key in ("namespace", "name", "uid"))
+    namespace, name, uid = _identity(pod)
     options: dict[str, Json] = {"preconditions": {"uid": uid}}
     content: Json = {
         "apiVersion": "policy/v1",
@@ -67,13 +74,40 @@ def evict_pod(client: "kube.KubeClient", pod: dict[str, Json], grace_s: int | No
         client.create(kube.ObjectRef("Pod", namespace, name), content, subresource="eviction")
 
 
+def _identity(pod: dict[str, Json]) -> tuple[str, str, str]:
+    """Return the namespace, the name and the uid of a pod."""
+    metadata = pod["metadata"]
+    assert isinstance(metadata, dict)
+    namespace, name, uid = (str(metadata[key]) for key in ("namespace", "name", "uid"))
+    return namespace, name, uid
+
+
 @dataclass(frozen=True, slots=True)
 class EvictionInterpreter:
     cluster: PodEvictor
     clock: Clock = CLOCK
 
     def add_to(self, interpreters: Interpreters) -> None:
-        interpreters.add(EvictPods, self.evict)
+        interpreters.add(EvictPods, self.evict).add(DeletePods, self.delete)
+
+    def delete(self, action: DeletePods, run: StepContext) -> None:
+        """Delete the pods that are selected now, and wait until they have gone; those that replace them stay."""
+        former = {_identity(pod): pod for pod in self.cluster.pods_of(action.node_name) if _is_selected(pod, action)}
+        if not former:
+            run.report("no such pod runs on this node")
+        for pod in former.values():
+            self.cluster.delete(pod)
+
+        def left() -> str | None:
+            found = former.keys() & map(_identity, self.cluster.pods_of(action.node_name))
+            return f"{', '.join(sorted(name for _, name, _ in found))} still ending" if found else None
+
+        problem = wait_until(left, timeout_s=action.timeout_s, pauses=_PAUSES, clock=self.clock) if former else None
+        if problem is not None:
+            raise EvictionRefused(
+                f"Node {action.node_name}: after {action.timeout_s:.0f} s {problem}",
+                hint=f"kubectl get pods -n {action.namespace} --field-selector spec.nodeName={action.node_name}",
+            )
 
     def evict(self, action: EvictPods, run: StepContext) -> None:
         """Evict all pods again and again, until none is left: a budget that is used up now may not be in a moment."""
@@ -114,6 +148,13 @@ class EvictionInterpreter:
                 raise
             return f"{name_of(pod)} stays for now: {error.message}"
         return ""
+
+
+def _is_selected(pod: dict[str, Json], action: DeletePods) -> bool:
+    metadata = pod.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    is_there = isinstance(metadata, dict) and metadata.get("namespace") == action.namespace
+    return is_there and isinstance(labels, dict) and all(labels.get(key) == value for key, value in action.selector)
 
 
 def _refuse_losses(action: EvictPods, pods: Sequence[dict[str, Json]]) -> None:

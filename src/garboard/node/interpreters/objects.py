@@ -304,6 +304,9 @@ def put_object(client: "kube.KubeClient", action: PutObject) -> None:
 def _replace_version(client: "kube.KubeClient", action: PutObject, content: Json) -> None:
     """Replace exactly the version that was planned for; one that is as it is to be already is our own work."""
     ref = ref_of(action)
+    if action.keeps_other_data:
+        found = client.find(action.kind, action.namespace, action.name, api_version=action.api_version)
+        content = _with_data(found, content) if found else content
     try:
         client.replace(ref, _set(content, _VERSION, action.resource_version))
     except (kube.ObjectConflict, kube.ObjectMissing) as error:

@@ -4,6 +4,7 @@ A new gate is one module here; journals know it by its `JOURNAL_TYPES`. The node
 and deadlines are left to the interpreter that waits.
 """
 
+from garboard.phases.gates.change import CertificateServed, KubeProxySettled
 from garboard.phases.gates.cluster_version import ClusterVersionRaised
 from garboard.phases.gates.control_plane import (
     ApiServerReady,
@@ -24,11 +25,13 @@ __all__ = [
     "API_SERVER",
     "Answer",
     "ApiServerReady",
+    "CertificateServed",
     "ClusterVersionRaised",
     "ComponentHealthy",
     "ComponentsSettled",
     "EtcdHealthy",
     "EtcdSparesMember",
+    "KubeProxySettled",
     "KubeletBootstrapped",
     "KubeletHealthy",
     "ListenerClosed",

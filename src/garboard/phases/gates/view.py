@@ -55,6 +55,10 @@ class NodeView(Protocol):
         """Ask a web server of this node; whom its certificate is from does not matter."""
         ...
 
+    def served_certificate(self, host: str, port: int) -> bytes:
+        """Return the certificate that a server shows in a new TLS connection, in DER; whose it is does not matter."""
+        ...
+
     def ask_api_server(self, server: str, path: str) -> Answer:
         """Ask an API server as a user whom it knows; its certificate has to be the cluster's."""
         ...

@@ -27,6 +27,7 @@ class MemoryNodeView:
     endpoint: str = ""
     etcd: str = ""
 
+    served: dict[tuple[str, int], bytes] = field(default_factory=dict)
     spared: str = ""
     cluster_version: str = ""
 
@@ -56,6 +57,11 @@ class MemoryNodeView:
 
     def get(self, url: str) -> Answer:
         return self._answer(self.web, url)
+
+    def served_certificate(self, host: str, port: int) -> bytes:
+        if (host, port) not in self.served:
+            raise GarboardError(f"{host} port {port}: Connection refused")
+        return self.served[host, port]
 
     def ask_api_server(self, server: str, path: str) -> Answer:
         return self._answer(self.api, server + path)

@@ -1,0 +1,123 @@
+"""A change as a coordinator hands it to the node where it begins: by standard input, for it may hold what is secret."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from garboard.change.confirming import ConfirmTimes
+from garboard.change.document import plan_document
+from garboard.change.plan import ChangePlan
+from garboard.change.record import state_of
+from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState
+from garboard.change.rollout import ChangeIntent, Rollout
+from garboard.change.saved_plan import SavedPlan
+from garboard.engine import ClusterPlan, NodePart
+from garboard.errors import BadDocument
+from garboard.phases.node.records import PatchSetContent
+from garboard.values import dataclass
+
+# `-` is the change on standard input.
+APPLY_WORDS = ("change", "apply", "-", "--coordinated", "--yes")
+NODE_WORDS = ("change", "node", "--yes")
+
+
+class _Handed(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """The document on standard input."""
+
+    plan: dict[str, Any]
+    texts: dict[str, str]
+    patch_sets: dict[str, str] | None = None
+    patches: dict[str, str] | None = None  # in base64, by path
+    author: str = ""
+    message: str = ""
+    request: str = ""
+    accepted: list[str] = []
+    drains: bool = False
+    confirm_within_seconds: int = 0
+    rollout_within_seconds: int = 0
+    revert_slot_seconds: int = 0
+    drift: Literal["fail", "keep", "adopt", "overwrite"] = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatedChange:
+    """A change that another machine has planned, with the plan that is expected."""
+
+    saved: SavedPlan
+    request: ChangeRequest
+    intent: ChangeIntent
+    drains: bool = False
+
+
+def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan, *, drains: bool) -> bytes:
+    """Return a change for the node where it begins; `expected` is the plan as it is made without files of nodes."""
+    state, intent = state_of(rollout.revision), rollout.intent
+    patches = None
+    if isinstance(request, NewPatchSet):
+        patches = {path: base64.b64encode(data).decode() for path, data in request.content.files.items()}
+    recorded = request.patch_sets if isinstance(request, RecordedState) else None
+    document = _Handed(
+        plan=json.loads(json.dumps(plan_document(expected))),
+        texts=dict(state.texts),
+        patch_sets=None if recorded is None else dict(recorded),
+        patches=patches,
+        author=intent.author,
+        message=intent.message,
+        request=intent.request,
+        accepted=[*intent.accepted],
+        drains=drains,
+        confirm_within_seconds=intent.confirm.confirm_s,
+        rollout_within_seconds=intent.confirm.rollout_s,
+        revert_slot_seconds=intent.confirm.slot_s,
+        drift=intent.drift,
+    )
+    return msgspec.json.encode(document)
+
+
+def read_handed(data: bytes) -> CoordinatedChange:
+    """Read what a coordinator has handed over."""
+    try:
+        found = msgspec.json.decode(data, type=_Handed)
+        request = _request(found)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise BadDocument(
+            f"standard input holds no change of a coordinator: {error}",
+            hint="--coordinated is for garboard change apply --via, which hands the change over",
+            error_class="bad-plan",
+        ) from error
+    intent = ChangeIntent(
+        author=found.author,
+        message=found.message,
+        request=found.request,
+        accepted=tuple(found.accepted),
+        confirm=ConfirmTimes(
+            confirm_s=found.confirm_within_seconds,
+            rollout_s=found.rollout_within_seconds,
+            slot_s=found.revert_slot_seconds,
+        ),
+        drift=found.drift,
+    )
+    return CoordinatedChange(
+        saved=SavedPlan(found.plan, "the coordinator's plan"), request=request, intent=intent, drains=found.drains
+    )
+
+
+def _request(found: _Handed) -> ChangeRequest:
+    if found.patches is not None:
+        files: Mapping[str, bytes] = {
+            path: base64.b64decode(text, validate=True) for path, text in found.patches.items()
+        }
+        return NewPatchSet(content=PatchSetContent(files))
+    return RecordedState(texts=found.texts, patch_sets=found.patch_sets, source="the coordinator's change")
+
+
+def coordinated_plan(rollout: Rollout, handed: bytes) -> ClusterPlan:
+    """Return which node is told what: where it begins, those that follow in order, and who says that all is done."""
+    first = NodePart(node=rollout.here, words=APPLY_WORDS, stdin=handed)
+    others = [NodePart(node=name, words=NODE_WORDS) for name in rollout.others]
+    return ClusterPlan((first, *others, *([NodePart(node=rollout.here, words=NODE_WORDS)] if others else [])))

@@ -1,0 +1,170 @@
+"""A change carried to all nodes from one machine, through the operator's command: one node after the other."""
+
+import re
+import socket
+from datetime import UTC, datetime
+
+from garboard.change.confirming import refuse_unconfirmable
+from garboard.change.coordinated import coordinated_plan, handed_change
+from garboard.change.outcomes import (
+    IS_DONE,
+    ChangeBlocked,
+    ChangeInProgress,
+    ChangeNeedsHelp,
+    ChangeRolledBack,
+)
+from garboard.change.plan import ChangePlan
+from garboard.change.planning import plan_change
+from garboard.change.request import ChangeRequest, host_paths_in
+from garboard.change.rollout import Rollout, refuse_blocked
+from garboard.change.show import plan_text
+from garboard.change.snapshot import ClusterSnapshot
+from garboard.engine import ClusterPlan, cluster_plan_as_text
+from garboard.errors import GarboardError, NotReady
+from garboard.kube import read_access
+from garboard.model.paths import KUBELET_CONF
+from garboard.node.change_apply import ApplyRequest, confirm_plan, from_elsewhere, options_of, stale_request
+from garboard.node.change_observe import observe_cluster
+from garboard.node.change_record import read_record
+from garboard.node.coordination import coordinator_on
+from garboard.node.coordinator import Coordinator, CoordinatorOptions, CoordinatorStopped
+from garboard.node.interpreters.objects import NodeCluster
+from garboard.node.own_node import own_name
+from garboard.node.tokens import AdminKubeconfig, find_kubeconfig
+from garboard.node.via import Via
+from garboard.node.wiring import RunSettings
+from garboard.node.workflow import LocalNode
+
+_STATUS = re.compile(r"it ended with status (\d+)")
+_COMMANDS = ("change apply", "change rollback", "change restart")
+_LEASE_WITHIN_S = 10.0
+
+
+def apply_via(asked: ApplyRequest, via: Via, local: LocalNode) -> int:
+    """Plan what is asked for, and have every node do its part; return the exit code."""
+    admin = find_kubeconfig(asked.kubeconfig)
+    coordinator = coordinator_of(local, via, admin, waits=asked.waits)
+    if not asked.is_shown:
+        _refuse_open(coordinator, asked)
+    rollout, request = _planned(asked, admin, local)
+    if rollout.plan.verdict == "none":
+        local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
+        return IS_DONE
+    expected = _expected(rollout, request, asked)
+    plan = coordinated_plan(rollout, handed_change(rollout, request, expected, drains=asked.drains))
+    if asked.is_shown:
+        local.reporter.show(f"{plan_text(rollout.plan)}\nCommands on the nodes:\n\n{cluster_plan_as_text(plan)}")
+        return IS_DONE
+    confirm_plan(asked, rollout, local)
+    abandon_open(coordinator, local)
+    begin(coordinator, asked.command, plan)
+    local.reporter.report(f"[{asked.command}] revision {rollout.revision.number} is done on all nodes")
+    return IS_DONE
+
+
+def coordinator_of(local: LocalNode, via: Via, admin: AdminKubeconfig, *, waits: bool = False) -> Coordinator:
+    """Return the coordinator of this machine for the cluster of a kubeconfig."""
+    options = CoordinatorOptions() if waits else CoordinatorOptions(lease_within_s=_LEASE_WITHIN_S)
+    settings = RunSettings(kubeconfig=admin.path, node_name=_own_name(local, admin) or socket.gethostname())
+    return coordinator_on(local, via, settings, options)
+
+
+def _own_name(local: LocalNode, admin: AdminKubeconfig) -> str:
+    """Return the name of this machine among the nodes of the cluster; empty if it is none of them."""
+    if local.machine.read(KUBELET_CONF) is None:
+        return ""
+    return own_name(local.machine, read_access(admin.data, admin.path, admin.read).ca)
+
+
+def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> tuple[Rollout, ChangeRequest]:
+    record = read_record(NodeCluster(local.machine, admin.path, "", report=local.reporter.report))
+    if not asked.replaces_unfinished or record.is_beginning:
+        record.refuse_unfinished()
+    request = asked.find_request(record) if asked.find_request else asked.request
+    observed = observe_cluster(admin.path, paths=host_paths_in(request) if request else ())
+    local.warn(observed.notes)
+    first, intent = _first(asked, observed.snapshot, observed.here), asked.intent
+    if asked.saved is not None:
+        request, intent = stale_request(asked.saved, asked.request, intent, observed)
+    assert request is not None, "a command says what it asks for"
+    plan = plan_change(observed.snapshot, request, options=options_of(intent, first, drains=asked.drains))
+    local.warn(plan.warnings)
+    if plan.verdict != "none":
+        refuse_blocked(plan)
+    if intent.confirm.confirm_s:
+        refuse_unconfirmable(plan)
+    rollout = Rollout(
+        plan=plan, snapshot=observed.snapshot, here=first, intent=intent, now=datetime.now(UTC), record=record
+    )
+    return rollout, request
+
+
+def _first(asked: ApplyRequest, snapshot: ClusterSnapshot, here: str) -> str:
+    """Return the control plane where it begins: that of a saved plan, else this one, else the first."""
+    names = [each.name for each in snapshot.control_planes]
+    if not names:
+        raise NotReady("the cluster has no node that is labelled as a control plane", hint="kubectl get nodes")
+    planned = asked.saved.first if asked.saved else ""
+    return next((each for each in (planned, here) if each in names), names[0])
+
+
+def _expected(rollout: Rollout, request: ChangeRequest, asked: ApplyRequest) -> ChangePlan:
+    """Return the plan as the first node can make it again without the files that only this machine has seen."""
+    options = options_of(rollout.intent, rollout.here, drains=asked.drains)
+    return plan_change(from_elsewhere(rollout.snapshot), request, options=options)
+
+
+def _refuse_open(coordinator: Coordinator, asked: ApplyRequest) -> None:
+    """Refuse to begin while an earlier change from here is half done; a rollback takes its place."""
+    for each in coordinator.records():
+        if each.is_open and not (asked.replaces_unfinished and each.command in _COMMANDS):
+            raise ChangeInProgress(
+                f"{each.command} ({each.name}) was cut short; left are {', '.join(each.left)}",
+                hint="garboard change resume goes on with it, garboard change rollback REV --via takes it back",
+            )
+
+
+def abandon_open(coordinator: Coordinator, local: LocalNode) -> None:
+    """Close the records of changes that something else takes the place of."""
+    for each in coordinator.records():
+        if each.is_open and each.command in _COMMANDS:
+            coordinator.abandon(each.name)
+            local.reporter.report(f"[coordinator] {each.name} is not resumed any more")
+
+
+def begin(coordinator: Coordinator, command: str, plan: ClusterPlan) -> None:
+    """Carry a plan out; how it stopped is told by the exit code of the error."""
+    try:
+        coordinator.begin(command, plan)
+    except CoordinatorStopped as error:
+        raise stopped(coordinator, error) from error
+    except GarboardError as error:
+        if error.error_class in ("lease", "half-changed", "coordinator-open", "locked"):
+            raise ChangeInProgress(error.message, hint=error.hint) from error
+        raise
+
+
+def resume(coordinator: Coordinator, name: str) -> None:
+    try:
+        coordinator.resume(name)
+    except CoordinatorStopped as error:
+        raise stopped(coordinator, error) from error
+
+
+def stopped(coordinator: Coordinator, error: CoordinatorStopped) -> GarboardError:
+    """Return how a change has stopped; where its first node has gone back, nothing is left to resume."""
+    record = next((each for each in reversed(coordinator.records()) if each.is_open), None)
+    if record is None:
+        return error
+    index = next(index for index, part in enumerate(record.parts) if part.state != "done")
+    part = record.parts[index]
+    found = _STATUS.search(part.reason)
+    status = int(found[1]) if found else 0
+    hint = "garboard change resume goes on from there; garboard change rollback REV --via takes all of it back"
+    if index == 0 and status in (ChangeBlocked.exit_code, ChangeRolledBack.exit_code, ChangeInProgress.exit_code):
+        coordinator.abandon(record.name)
+        hint = f"nothing was changed elsewhere; what {record.titles[0]} said above tells why"
+    kinds: dict[int, type[GarboardError]] = {
+        each.exit_code: each for each in (ChangeBlocked, ChangeRolledBack, ChangeInProgress)
+    }
+    return kinds.get(status, ChangeNeedsHelp)(error.message, hint=hint)

@@ -1,0 +1,126 @@
+"""A change that was planned elsewhere is the same one where it begins, or it is refused."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from garboard.change.coordinated import coordinated_plan, handed_change, read_handed
+from garboard.change.document import plan_document
+from garboard.change.node_files import ObservedFiles, with_files
+from garboard.change.node_work import PlanOptions
+from garboard.change.observations import observations
+from garboard.change.planning import plan_change
+from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState
+from garboard.change.rollout import ChangeIntent
+from garboard.change.saved_plan import SavedPlan
+from garboard.change.snapshot import ClusterSnapshot
+from garboard.engine import NodePart
+from garboard.errors import BadDocument, StalePlan
+from garboard.manifests.kubelet import CONFIG_FILE, INSTANCE_CONFIG_FILE
+from garboard.node.change_apply import from_elsewhere, stale_request
+from garboard.node.change_observe import ObservedCluster
+from garboard.phases.node.records import PatchSetContent
+from tests.support.change.requests import new_version, patch, sets
+from tests.support.change.rollouts import rollout
+from tests.support.change.snapshots import f2
+
+FLAG = sets("scheduler.extraArgs[v]=9")
+PATCHES = NewPatchSet(content=PatchSetContent({"kube-scheduler.yaml": b"metadata: {labels: {owner: us}}\n"}))
+
+
+def unseen() -> ClusterSnapshot:
+    """Return what the API server shows of a cluster of today: nobody notes sockets there any more."""
+    snapshot = f2()
+    nodes = [
+        msgspec.structs.replace(each, settings=msgspec.structs.replace(each.settings, cri_socket=""))
+        for each in snapshot.nodes
+    ]
+    return msgspec.structs.replace(snapshot, nodes=nodes, members=None)
+
+
+def on_node(snapshot: ClusterSnapshot, name: str) -> ClusterSnapshot:
+    """Return what that node itself sees: its files, and the members of etcd."""
+    seen = f2(is_seen=True).node(name)
+    assert seen is not None
+    files = ObservedFiles(
+        manifests={component: text.encode() for component, text in (seen.manifests or {}).items()},
+        kubelet={
+            CONFIG_FILE: (seen.kubelet_config or "").encode(),
+            INSTANCE_CONFIG_FILE: (seen.instance_config or "").encode(),
+        },
+    )
+    nodes = [with_files(each, files) if each.name == name else each for each in snapshot.nodes]
+    return msgspec.structs.replace(snapshot, nodes=nodes, members=f2().members)
+
+
+def test_a_node_can_look_at_its_cluster_as_others_do() -> None:
+    seen = on_node(unseen(), "cp1")
+    assert observations(seen) != observations(unseen())
+    assert from_elsewhere(seen) == unseen()
+
+
+@pytest.mark.parametrize("request_", [FLAG, sets("KubeletConfiguration:maxPods=250"), PATCHES,
+                                      patch('{"kind": "KubeProxyConfiguration", "mode": "nftables"}')])  # fmt: skip
+def test_what_a_coordinator_hands_over_is_carried_out_by_the_first_node(request_: ChangeRequest) -> None:
+    found = rollout(unseen(), request_)
+    expected = plan_change(unseen(), request_, options=PlanOptions(first="cp1"))
+    handed = read_handed(handed_change(found, request_, expected, drains=False))
+    assert handed.intent == found.intent
+    observed = ObservedCluster(snapshot=on_node(unseen(), "cp1"), here="cp1")
+    request, intent = stale_request(handed.saved, handed.request, handed.intent, observed)
+    assert intent.accepted == ()
+    again = plan_change(unseen(), request, options=PlanOptions(first="cp1"))
+    assert plan_document(again) == plan_document(found.plan)
+
+
+def test_what_moved_on_the_way_is_refused_with_who_wrote_it() -> None:
+    found = rollout(unseen(), FLAG)
+    handed = read_handed(handed_change(found, FLAG, found.plan, drains=False))
+    map_ = unseen().config_maps["kubelet-config"]
+    text = map_.data["kubelet"].replace("rotateCertificates: true", "rotateCertificates: false")
+    moved = msgspec.structs.replace(
+        unseen(),
+        config_maps={**unseen().config_maps, "kubelet-config": msgspec.structs.replace(map_, data={"kubelet": text})},
+    )
+    observed = ObservedCluster(
+        snapshot=on_node(moved, "cp1"), last_writers={"kubelet-config": "kubectl-edit at noon", "kube-proxy": ""}
+    )
+    with pytest.raises(StalePlan, match=r"last written: kubelet-config by kubectl-edit at noon\)"):
+        stale_request(handed.saved, handed.request, handed.intent, observed)
+
+
+def test_nodes_are_told_in_the_order_of_the_plan_and_the_first_one_at_the_end_again() -> None:
+    found = rollout(unseen(), sets("KubeletConfiguration:maxPods=250"), here="cp2")
+    plan = coordinated_plan(found, b"{}")
+    told = [(part.node, part.words[:2], part.stdin) for part in plan.parts if isinstance(part, NodePart)]
+    assert told[0] == ("cp2", ("change", "apply"), b"{}")
+    assert [node for node, _, _ in told] == ["cp2", "cp1", "cp3", "w1", "w2", "w3", "cp2"]
+    assert {(words, stdin) for _, words, stdin in told[1:]} == {(("change", "node"), b"")}
+
+
+def test_a_change_of_one_node_is_told_to_that_alone() -> None:
+    found = rollout(unseen(), FLAG)
+    single = replace(found, plan=replace(found.plan, parts=found.plan.parts[:2]))
+    assert [part.node for part in coordinated_plan(single, b"").parts if isinstance(part, NodePart)] == ["cp1"]
+
+
+def test_codes_that_were_accepted_when_a_plan_was_saved_still_are() -> None:
+    edit = sets("scheduler.extraArgs[no-such-flag]=1")
+    plan = plan_change(unseen(), edit, ("unknown-flag",))
+    saved = SavedPlan(plan_document(plan), "plan.json")
+    observed = ObservedCluster(snapshot=on_node(unseen(), "cp1"))
+    request, intent = stale_request(saved, None, ChangeIntent(accepted=("shrinks-capacity",)), observed)
+    assert isinstance(request, RecordedState)
+    assert intent.accepted == ("unknown-flag", "shrinks-capacity")
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"plan": {}, "texts": {}, "more": 1}', b"\xff",
+                                  b'{"plan": {}, "texts": {}, "patches": {"a": "%"}}'])  # fmt: skip
+def test_what_is_no_change_of_a_coordinator_is_refused(data: bytes) -> None:
+    with pytest.raises(BadDocument, match="holds no change of a coordinator"):
+        read_handed(data)
+
+
+def test_a_new_version_that_changes_nothing_has_no_parts() -> None:
+    assert plan_change(unseen(), new_version()).parts == ()
