@@ -1,6 +1,5 @@
 """A blocking client of the API server: one connection, one request after the other, repeated while that is safe."""
 
-import http.client
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,7 +9,7 @@ from typing import Self, TypeVar
 from garboard.documents import Json
 from garboard.kube import requests
 from garboard.kube.access import Access
-from garboard.kube.errors import ConnectionBroken, ObjectMissing, RequestRefused
+from garboard.kube.errors import ConnectionBroken, ObjectMissing, VersionExpired
 from garboard.kube.exchange import ApiConnection
 from garboard.kube.patience import Patience, Repetition
 from garboard.kube.requests import FIELD_MANAGER, PAGE_SIZE, ApiRequest, PatchFormat
@@ -121,9 +120,7 @@ class KubeClient:
     def _listed(self, first: ApiRequest, keep: Callable[[dict[str, Json]], T]) -> tuple[T, ...]:
         try:
             return self._pages(first, keep)
-        except RequestRefused as error:
-            if error.http_status != http.client.GONE:
-                raise
+        except VersionExpired:
             return tuple(map(keep, requests.listed(self.send(requests.in_one_page(first)))))
 
     def _pages(self, first: ApiRequest, keep: Callable[[dict[str, Json]], T]) -> tuple[T, ...]:

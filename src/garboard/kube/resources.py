@@ -55,6 +55,8 @@ _BUILT_IN = (
     Resource("Secret", "v1", "secrets"),
     Resource("ServiceAccount", "v1", "serviceaccounts"),
     Resource("Service", "v1", "services"),
+    Resource("Namespace", "v1", "namespaces", is_namespaced=False),
+    Resource("Event", "v1", "events"),
     Resource("Node", "v1", "nodes", is_namespaced=False),
     Resource("Pod", "v1", "pods"),
     Resource("Lease", "coordination.k8s.io/v1", "leases"),
@@ -62,11 +64,13 @@ _BUILT_IN = (
     Resource("CertificateSigningRequest", "certificates.k8s.io/v1", "certificatesigningrequests", is_namespaced=False),
     Resource("Deployment", "apps/v1", "deployments"),
     Resource("DaemonSet", "apps/v1", "daemonsets"),
+    Resource("Job", "batch/v1", "jobs"),
     Resource("ServiceCIDR", "networking.k8s.io/v1", "servicecidrs", is_namespaced=False),
     Resource("Role", _RBAC, "roles"),
     Resource("RoleBinding", _RBAC, "rolebindings"),
     Resource("ClusterRole", _RBAC, "clusterroles", is_namespaced=False),
     Resource("ClusterRoleBinding", _RBAC, "clusterrolebindings", is_namespaced=False),
+    Resource("CustomResourceDefinition", "apiextensions.k8s.io/v1", "customresourcedefinitions", is_namespaced=False),
 )
 _BY_KIND = {each.kind: each for each in _BUILT_IN}
 
