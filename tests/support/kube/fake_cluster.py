@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from garboard.errors import GarboardError
 from garboard.kube import ObjectRef, PatchFormat
-from garboard.kube.aio import Bookmark, Changed, ChangeType, ObjectKey, ObjectList, Selection, WatchEvent
+from garboard.kube.aio import Bookmark, Changed, ChangeType, NamespacedName, ObjectList, ObjectSelection, WatchEvent
 from garboard.kube.errors import broken, refusal
 from garboard.kube.resources import KnownResources, Resource
 from tests.support.kube.fake_patches import applied, json_patched, merged
@@ -69,11 +69,11 @@ class _Change:
 
     version: int
     resource: Resource
-    key: ObjectKey
+    key: NamespacedName
     before: Content | None
     after: Content | None
 
-    def seen_by(self, selection: Selection) -> Changed | None:
+    def seen_by(self, selection: ObjectSelection) -> Changed | None:
         was = self.before is not None and selects(selection, self.before)
         now = self.after is not None and selects(selection, self.after)
         if now:
@@ -89,15 +89,15 @@ class _Change:
 
 
 class _Watch:
-    def __init__(self, resource: Resource, selection: Selection) -> None:
+    def __init__(self, resource: Resource, selection: ObjectSelection) -> None:
         self.resource, self.selection = resource, selection
         self.events: asyncio.Queue[WatchEvent | GarboardError | None] = asyncio.Queue()
 
-    def tell(self, change: _Change) -> None:
+    def send(self, change: _Change) -> None:
         if change.resource == self.resource and (event := change.seen_by(self.selection)):
             self.events.put_nowait(event)
 
-    async def told(self) -> AsyncIterator[WatchEvent]:
+    async def events_sent(self) -> AsyncIterator[WatchEvent]:
         while (event := await self.events.get()) is not None:
             if isinstance(event, GarboardError):
                 raise event
@@ -117,8 +117,8 @@ class FakeCluster:
     faults: list[Fault] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._objects: dict[Resource, dict[ObjectKey, Content]] = {}
-        self._applied: dict[tuple[Resource, ObjectKey, str], Content] = {}
+        self._objects: dict[Resource, dict[NamespacedName, Content]] = {}
+        self._applied: dict[tuple[Resource, NamespacedName, str], Content] = {}
         self._history: list[_Change] = []
         self._version, self._forgotten, self._uids = 100, 0, 0
         self._watches: list[_Watch] = []
@@ -142,7 +142,9 @@ class FakeCluster:
 
     def get(self, kind: str, namespace: str, name: str, *, api_version: str = HIVE) -> Content | None:
         """Look at an object; this is no request."""
-        held = self._of(self._resource(ObjectRef(kind, namespace, name, api_version))).get(ObjectKey(namespace, name))
+        held = self._of(self._resource(ObjectRef(kind, namespace, name, api_version))).get(
+            NamespacedName(namespace, name)
+        )
         return copied(held) if held is not None else None
 
     def all(self, kind: str, *, api_version: str = HIVE) -> list[Content]:
@@ -194,7 +196,7 @@ class FakeCluster:
 
     async def find(self, ref: ObjectRef) -> Any:
         async with self._request("get", ref):
-            held = self._of(self._resource(ref)).get(ObjectKey(ref.namespace, ref.name))
+            held = self._of(self._resource(ref)).get(NamespacedName(ref.namespace, ref.name))
             return copied(held) if held is not None else None
 
     async def require(self, ref: ObjectRef) -> Any:
@@ -211,7 +213,7 @@ class FakeCluster:
             metadata = content.setdefault("metadata", {})
             if not metadata.get("name") and metadata.get("generateName"):
                 metadata["name"] = f"{metadata['generateName']}{self._uids:05d}"
-            key = ObjectKey(ref.namespace if resource.is_namespaced else "", metadata.get("name") or ref.name)
+            key = NamespacedName(ref.namespace if resource.is_namespaced else "", metadata.get("name") or ref.name)
             metadata["name"] = key.name
             if resource.is_namespaced:
                 metadata["namespace"] = key.namespace
@@ -246,7 +248,7 @@ class FakeCluster:
         manager: str = "garboard",
     ) -> Any:
         async with self._request("patch", ref):
-            resource, key = self._resource(ref), ObjectKey(ref.namespace, ref.name)
+            resource, key = self._resource(ref), NamespacedName(ref.namespace, ref.name)
             if patch_format is PatchFormat.APPLY:
                 return self._apply(ref, resource, key, copied(content), manager, subresource)
             what, resource, key, held = self._held("patch", ref)
@@ -263,7 +265,7 @@ class FakeCluster:
 
     async def delete(self, ref: ObjectRef, *, resource_version: str = "", uid: str = "", propagation: str = "") -> None:
         async with self._request("delete", ref):
-            resource, key = self._resource(ref), ObjectKey(ref.namespace, ref.name)
+            resource, key = self._resource(ref), NamespacedName(ref.namespace, ref.name)
             held = self._of(resource).get(key)
             if held is None:
                 return
@@ -273,12 +275,12 @@ class FakeCluster:
             self.writes.append(("delete", str(ref)))
             self._begin_deletion(resource, key)
 
-    async def list_objects(self, selection: Selection) -> ObjectList:
+    async def list_objects(self, selection: ObjectSelection) -> ObjectList:
         async with self._request("list", ObjectRef(selection.kind, selection.namespace, "", selection.api_version)):
             return self._listed(selection)
 
     @asynccontextmanager
-    async def watch(self, selection: Selection, version: str) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, selection: ObjectSelection, version: str) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         ref = ObjectRef(selection.kind, selection.namespace, "", selection.api_version)
         await self._begin("watch", ref)
         after = int(version or self._version)
@@ -287,10 +289,10 @@ class FakeCluster:
         watch = _Watch(self._resource(ref), selection)
         for change in self._history:
             if change.version > after:
-                watch.tell(change)
+                watch.send(change)
         self._watches.append(watch)
         try:
-            yield watch.told()
+            yield watch.events_sent()
         finally:
             self._watches.remove(watch)
 
@@ -327,7 +329,7 @@ class FakeCluster:
                 return each
         return self._known.require(ref.kind, ref.api_version)
 
-    def _of(self, resource: Resource) -> dict[ObjectKey, Content]:
+    def _of(self, resource: Resource) -> dict[NamespacedName, Content]:
         return self._objects.setdefault(resource, {})
 
     def _is_custom(self, resource: Resource) -> bool:
@@ -336,14 +338,14 @@ class FakeCluster:
     def _has_status(self, resource: Resource) -> bool:
         return resource.kind not in self.without_status and (self._is_custom(resource) or resource.kind in WITH_STATUS)
 
-    def _key_of(self, resource: Resource, content: Content) -> ObjectKey:
+    def _key_of(self, resource: Resource, content: Content) -> NamespacedName:
         metadata = content["metadata"]
         if resource.is_namespaced:
             metadata.setdefault("namespace", "default")
-        return ObjectKey(metadata.get("namespace", ""), metadata["name"])
+        return NamespacedName(metadata.get("namespace", ""), metadata["name"])
 
-    def _held(self, verb: str, ref: ObjectRef) -> tuple[str, Resource, ObjectKey, Content]:
-        resource, key, what = self._resource(ref), ObjectKey(ref.namespace, ref.name), f"cannot {verb} {ref}"
+    def _held(self, verb: str, ref: ObjectRef) -> tuple[str, Resource, NamespacedName, Content]:
+        resource, key, what = self._resource(ref), NamespacedName(ref.namespace, ref.name), f"cannot {verb} {ref}"
         held = self._of(resource).get(key)
         if held is None:
             raise _missing(what, ref)
@@ -372,7 +374,7 @@ class FakeCluster:
         """Refuse what a server refuses; tests that need more put their own rules here."""
 
     def _update(
-        self, what: str, resource: Resource, key: ObjectKey, held: Content, desired: Content, subresource: str
+        self, what: str, resource: Resource, key: NamespacedName, held: Content, desired: Content, subresource: str
     ) -> Content:
         metadata = desired.setdefault("metadata", {})
         was = held["metadata"]
@@ -416,7 +418,7 @@ class FakeCluster:
         return desired
 
     def _apply(
-        self, ref: ObjectRef, resource: Resource, key: ObjectKey, content: Content, manager: str, subresource: str
+        self, ref: ObjectRef, resource: Resource, key: NamespacedName, content: Content, manager: str, subresource: str
     ) -> Content:
         held, what = self._of(resource).get(key), f"cannot patch {ref}"
         place = (resource, key, f"{manager}/{subresource}")
@@ -435,21 +437,21 @@ class FakeCluster:
             return copied(self._store(resource, key, None, self._born(made)))
         return self._update(what, resource, key, held, applied(held, before, content), subresource)
 
-    def _store(self, resource: Resource, key: ObjectKey, before: Content | None, after: Content) -> Content:
+    def _store(self, resource: Resource, key: NamespacedName, before: Content | None, after: Content) -> Content:
         self._version += 1
         after = {**after, "metadata": {**after["metadata"], "resourceVersion": str(self._version)}}
         self._of(resource)[key] = after
-        self._tell(_Change(self._version, resource, key, before, after))
+        self._publish(_Change(self._version, resource, key, before, after))
         return after
 
-    def _remove(self, resource: Resource, key: ObjectKey) -> None:
+    def _remove(self, resource: Resource, key: NamespacedName) -> None:
         self._version += 1
         before = self._of(resource).pop(key)
         for place in [place for place in self._applied if place[:2] == (resource, key)]:
             del self._applied[place]
-        self._tell(_Change(self._version, resource, key, before, None))
+        self._publish(_Change(self._version, resource, key, before, None))
 
-    def _begin_deletion(self, resource: Resource, key: ObjectKey) -> None:
+    def _begin_deletion(self, resource: Resource, key: NamespacedName) -> None:
         held = self._of(resource)[key]
         metadata = held["metadata"]
         if not metadata.get("finalizers") and resource.kind != "Namespace":
@@ -462,23 +464,23 @@ class FakeCluster:
         status = {"status": {"phase": "Terminating"}} if resource.kind == "Namespace" else {}
         self._store(resource, key, held, {**held, "metadata": ending, **status})
 
-    def _tell(self, change: _Change) -> None:
+    def _publish(self, change: _Change) -> None:
         self._history.append(change)
         for each in self._watches:
-            each.tell(change)
+            each.send(change)
 
-    def _listed(self, selection: Selection) -> ObjectList:
+    def _listed(self, selection: ObjectSelection) -> ObjectList:
         resource = self._resource(ObjectRef(selection.kind, "", "", selection.api_version))
         held = self._of(resource)
         items = tuple(copied(held[key]) for key in sorted(held) if selects(selection, held[key]))
         return ObjectList(str(self._version), items)
 
-    def _everything(self) -> Iterator[tuple[Resource, ObjectKey, Content]]:
+    def _everything(self) -> Iterator[tuple[Resource, NamespacedName, Content]]:
         for resource, held in list(self._objects.items()):
             for key, content in list(held.items()):
                 yield resource, key, content
 
-    def _orphans(self) -> Iterable[tuple[Resource, ObjectKey]]:
+    def _orphans(self) -> Iterable[tuple[Resource, NamespacedName]]:
         uids = {content["metadata"]["uid"] for _, _, content in self._everything()}
         for resource, key, content in self._everything():
             owners = content["metadata"].get("ownerReferences", ())
@@ -486,7 +488,7 @@ class FakeCluster:
             if is_orphan and "deletionTimestamp" not in content["metadata"]:
                 yield resource, key
 
-    def _in_ending_namespaces(self) -> Iterable[tuple[Resource, ObjectKey]]:
+    def _in_ending_namespaces(self) -> Iterable[tuple[Resource, NamespacedName]]:
         namespaces = self._of(self._resource(ObjectRef("Namespace", "", "", "v1")))
         ending = {key.name for key, each in namespaces.items() if "deletionTimestamp" in each["metadata"]}
         inside = [each for each in self._everything() if each[1].namespace in ending]
@@ -494,7 +496,7 @@ class FakeCluster:
             if "deletionTimestamp" not in content["metadata"]:
                 yield resource, key
         for name in ending - {key.namespace for _, key, _ in inside}:
-            self._remove(self._resource(ObjectRef("Namespace", "", "", "v1")), ObjectKey("", name))
+            self._remove(self._resource(ObjectRef("Namespace", "", "", "v1")), NamespacedName("", name))
 
 
 def copied(value: ValueT) -> ValueT:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from garboard.kube.aio import Selection
+from garboard.kube.aio import ObjectSelection
 from garboard.patches import LabelSelector
 
 
-def selects(selection: Selection, content: dict[str, Any]) -> bool:
+def selects(selection: ObjectSelection, content: dict[str, Any]) -> bool:
     metadata = content["metadata"]
     if selection.namespace and metadata.get("namespace") != selection.namespace:
         return False

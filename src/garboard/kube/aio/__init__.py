@@ -10,12 +10,12 @@ from garboard.kube.aio.api import (
     ChangeType,
     KubeApi,
     ObjectList,
-    Selection,
+    ObjectSelection,
     WatchEvent,
     version_of,
 )
 from garboard.kube.aio.clock import LOOP_CLOCK, AioClock, LoopClock, TimerHandle, pause
-from garboard.kube.aio.store import Delta, IndexKeys, ObjectKey, ObjectStore, key_of
+from garboard.kube.aio.store import Delta, IndexKeys, NamespacedName, ObjectStore, key_of
 from garboard.kube.aio.work_queue import QueueClosed, QueuePace, WorkQueue
 
 __all__ = [
@@ -28,12 +28,12 @@ __all__ = [
     "IndexKeys",
     "KubeApi",
     "LoopClock",
-    "ObjectKey",
+    "NamespacedName",
     "ObjectList",
+    "ObjectSelection",
     "ObjectStore",
     "QueueClosed",
     "QueuePace",
-    "Selection",
     "TimerHandle",
     "WatchEvent",
     "WorkQueue",

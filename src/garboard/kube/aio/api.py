@@ -12,7 +12,7 @@ from garboard.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ObjectSelection:
     """The objects of a kind, of all namespaces if none is given, that both selectors select."""
 
     kind: str
@@ -96,10 +96,10 @@ class KubeApi(Protocol):
         `propagation` is needed where the API server leaves alone what the object owns, as with a Job and its Pods.
         """
 
-    async def list_objects(self, selection: Selection) -> ObjectList:
+    async def list_objects(self, selection: ObjectSelection) -> ObjectList:
         """Return all objects of a selection as they are at one version."""
 
-    def watch(self, selection: Selection, version: str) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+    def watch(self, selection: ObjectSelection, version: str) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Tell what changes after a version, until the server ends the watch, which it does now and then.
 
         `VersionExpired` is raised if the server does not remember that version any more.

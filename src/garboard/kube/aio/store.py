@@ -9,7 +9,7 @@ from garboard.documents import Json
 from garboard.values import dataclass
 
 
-class ObjectKey(NamedTuple):
+class NamespacedName(NamedTuple):
     """Which object of a kind; `namespace` is empty for a cluster-scoped one."""
 
     namespace: str
@@ -23,17 +23,17 @@ class ObjectKey(NamedTuple):
 IndexKeys: TypeAlias = Callable[[dict[str, Json]], Iterable[str]]
 
 
-def key_of(content: dict[str, Json]) -> ObjectKey:
+def key_of(content: dict[str, Json]) -> NamespacedName:
     metadata = content.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
-    return ObjectKey(str(named.get("namespace") or ""), str(named.get("name") or ""))
+    return NamespacedName(str(named.get("namespace") or ""), str(named.get("name") or ""))
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
     """One object before and after a change: `before` is None for a new one, `after` for one that is gone."""
 
-    key: ObjectKey
+    key: NamespacedName
     before: dict[str, Json] | None
     after: dict[str, Json] | None
 
@@ -42,17 +42,17 @@ class ObjectStore:
     """What readers find here is shared: whoever wants to change an object copies it."""
 
     def __init__(self, indexes: Mapping[str, IndexKeys] = MappingProxyType({})) -> None:
-        self._objects: dict[ObjectKey, dict[str, Json]] = {}
+        self._objects: dict[NamespacedName, dict[str, Json]] = {}
         self._index_keys = dict(indexes)
-        self._indexes: dict[str, dict[str, set[ObjectKey]]] = {name: defaultdict(set) for name in indexes}
+        self._indexes: dict[str, dict[str, set[NamespacedName]]] = {name: defaultdict(set) for name in indexes}
 
     def __len__(self) -> int:
         return len(self._objects)
 
     def find(self, namespace: str, name: str) -> dict[str, Json] | None:
-        return self._objects.get(ObjectKey(namespace, name))
+        return self._objects.get(NamespacedName(namespace, name))
 
-    def keys(self) -> tuple[ObjectKey, ...]:
+    def keys(self) -> tuple[NamespacedName, ...]:
         """Return the keys of all objects, in order."""
         return tuple(sorted(self._objects))
 
@@ -77,7 +77,7 @@ class ObjectStore:
                 self._indexes[name][value].add(key)
         return Delta(key, before, content)
 
-    def drop(self, key: ObjectKey) -> Delta | None:
+    def drop(self, key: NamespacedName) -> Delta | None:
         """Forget an object; None if it is not here."""
         before = self._objects.pop(key, None)
         self._unindex(key, before)
@@ -90,7 +90,7 @@ class ObjectStore:
         put = [self.put(each) for each in listed.values()]
         return tuple(each for each in (*gone, *put) if each is not None)
 
-    def _unindex(self, key: ObjectKey, content: dict[str, Json] | None) -> None:
+    def _unindex(self, key: NamespacedName, content: dict[str, Json] | None) -> None:
         if content is None:
             return
         for name, keys in self._index_keys.items():
