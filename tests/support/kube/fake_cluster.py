@@ -186,7 +186,7 @@ class FakeCluster:
     def collect_garbage(self) -> int:
         """Delete what has no owner left and what is in namespaces that are being deleted, until nothing is."""
         collected = 0
-        while found := [*self._orphans(), *self._in_ending_namespaces()]:
+        while found := dict.fromkeys((*self._orphans(), *self._in_ending_namespaces())):
             for resource, key in found:
                 self._begin_deletion(resource, key)
             collected += len(found)
