@@ -68,7 +68,7 @@ class ObjectStore:
         """Keep an object as it is now; None if it is the version that is kept already."""
         key = key_of(content)
         before = self._objects.get(key)
-        if before is not None and before.get("metadata") == content.get("metadata") and before == content:
+        if before == content:
             return None
         self._unindex(key, before)
         self._objects[key] = content
