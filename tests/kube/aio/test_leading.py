@@ -74,7 +74,8 @@ def test_leader_that_stops_hands_over_at_once() -> None:
         await settle()
         candidates.start("two")
         await candidates.clock.advance(60)
-        assert candidates.working == {"one"} and candidates.holder == "one"
+        assert candidates.working == {"one"}
+        assert candidates.holder == "one"
         candidates.tasks["one"].cancel()
         await settle()
         assert candidates.holder == ""
@@ -94,7 +95,8 @@ def test_leader_that_was_killed_is_followed_after_the_duration() -> None:
         candidates.tasks["one"].cancel()
         await candidates.clock.advance(14)
         candidates.cluster.faults.clear()
-        assert candidates.working == set() and candidates.holder == "one"
+        assert candidates.working == set()
+        assert candidates.holder == "one"
         await candidates.clock.advance(4)
         assert candidates.working == {"two"}
 
@@ -139,7 +141,8 @@ def test_renewal_whose_answer_was_lost_is_not_taken_for_another_holder() -> None
         await settle()
         candidates.cluster.fail(lost, "replace", is_done=True)
         await candidates.clock.advance(30)
-        assert candidates.working == {"one"} and not candidates.failures
+        assert candidates.working == {"one"}
+        assert not candidates.failures
 
     vote(scenario)
 

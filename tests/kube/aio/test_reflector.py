@@ -36,7 +36,7 @@ class Follower:
 
     @property
     def names(self) -> list[str]:
-        return [key.name for key in self.store.keys()]
+        return [key.name for key in self.store.sorted_keys()]
 
     def count(self, verb: str) -> int:
         return sum(1 for each, _ in self.cluster.requests if each == verb)
@@ -62,11 +62,12 @@ def test_store_is_filled_by_the_list_and_follows_the_watch() -> None:
         cluster.put("ClusterPool", pool("a"))
         assert not follower.reflector.synced.is_set
         await settle()
-        assert follower.reflector.synced.is_set and follower.names == ["a"]
+        assert follower.reflector.synced.is_set
+        assert follower.names == ["a"]
         cluster.put("ClusterPool", pool("b", size=2))
         cluster.put("ClusterPool", pool("a", size=2))
         await settle()
-        assert [found["metadata"]["name"] for found in follower.store.indexed("size", "2")] == ["a", "b"]  # type: ignore[index, call-overload]
+        assert [found["metadata"]["name"] for found in follower.store.indexed("size", "2")] == ["a", "b"]
         assert follower.store.indexed("size", "1") == ()
         assert [(each.key.name, each.before is None) for each in follower.deltas] == [
             ("a", True), ("b", True), ("a", False),
@@ -108,7 +109,8 @@ def test_expired_version_leads_to_a_list_that_tells_what_was_missed() -> None:
         cluster.forget_history()
         follower.deltas.clear()
         await follower.clock.advance(1)
-        assert follower.names == ["b", "c"] and follower.count("list") == 2
+        assert follower.names == ["b", "c"]
+        assert follower.count("list") == 2
         assert [(each.key.name, each.after is None) for each in follower.deltas] == [
             ("a", True), ("b", False), ("c", False),
         ]  # fmt: skip
@@ -130,7 +132,8 @@ def test_bookmark_carries_a_quiet_watch_over_a_compaction() -> None:
         await settle()
         cluster.put("ClusterPool", pool("b"))
         await settle()
-        assert follower.names == ["a", "b"] and follower.count("list") == 1
+        assert follower.names == ["a", "b"]
+        assert follower.count("list") == 1
 
     follow(scenario)
 

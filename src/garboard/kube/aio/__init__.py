@@ -14,6 +14,7 @@ from garboard.kube.aio.api import (
     WatchEvent,
     version_of,
 )
+from garboard.kube.aio.client import AioKubeClient
 from garboard.kube.aio.clock import LOOP_CLOCK, AioClock, LoopClock, TimerHandle, pause, time_limit
 from garboard.kube.aio.leading import LeaderElection, LeaderPace
 from garboard.kube.aio.reflector import Reflector, without_managed_fields
@@ -25,6 +26,7 @@ from garboard.kube.aio.workers import run_workers
 __all__ = [
     "LOOP_CLOCK",
     "AioClock",
+    "AioKubeClient",
     "Bookmark",
     "ChangeType",
     "Changed",
