@@ -11,7 +11,7 @@ from garboard.kube import requests
 from garboard.kube.access import Access
 from garboard.kube.errors import ConnectionBroken, ObjectMissing, VersionExpired
 from garboard.kube.exchange import ApiConnection
-from garboard.kube.patience import Patience, Repetition
+from garboard.kube.patience import Patience, repeat
 from garboard.kube.requests import FIELD_MANAGER, PAGE_SIZE, ApiRequest, PatchFormat
 from garboard.kube.resources import KnownResources, ObjectRef, Resource
 from garboard.retry import CLOCK, Clock
@@ -196,7 +196,7 @@ class KubeClient:
 
     def send(self, request: ApiRequest) -> dict[str, Json]:
         """Send a request and return the object in the answer."""
-        return Repetition(request, self._connection, self._patience).result()
+        return repeat(request, self._connection, self._patience)
 
     def _resource(self, ref: ObjectRef) -> Resource:
         return self.resource(ref.kind, ref.api_version)

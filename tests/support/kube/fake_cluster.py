@@ -221,7 +221,7 @@ class FakeCluster:
             if key in self._of(resource):
                 raise _refused(what, 409, "AlreadyExists", f'{resource.plural} "{key.name}" already exists')
             if metadata.get("resourceVersion"):
-                raise _refused(what, 400, "BadRequest", "resourceVersion should not be set on objects to be created")
+                raise _refused(what, 500, "", "resourceVersion should not be set on objects to be created")
             if self._has_status(resource):
                 content.pop("status", None)
             self._check(what, resource, None, content)

@@ -14,19 +14,27 @@ from garboard.kube.aio.api import (
     WatchEvent,
     version_of,
 )
-from garboard.kube.aio.clock import LOOP_CLOCK, AioClock, LoopClock, TimerHandle, pause
+from garboard.kube.aio.client import AioKubeClient
+from garboard.kube.aio.clock import LOOP_CLOCK, AioClock, LoopClock, TimerHandle, pause, time_limit
+from garboard.kube.aio.leading import LeaderElection, LeaderPace
+from garboard.kube.aio.reflector import Reflector, without_managed_fields
 from garboard.kube.aio.store import Delta, IndexKeys, NamespacedName, ObjectStore, key_of
+from garboard.kube.aio.synced import Synced, all_synced
 from garboard.kube.aio.work_queue import QueueClosed, QueuePace, WorkQueue
+from garboard.kube.aio.workers import run_workers
 
 __all__ = [
     "LOOP_CLOCK",
     "AioClock",
+    "AioKubeClient",
     "Bookmark",
     "ChangeType",
     "Changed",
     "Delta",
     "IndexKeys",
     "KubeApi",
+    "LeaderElection",
+    "LeaderPace",
     "LoopClock",
     "NamespacedName",
     "ObjectList",
@@ -34,10 +42,16 @@ __all__ = [
     "ObjectStore",
     "QueueClosed",
     "QueuePace",
+    "Reflector",
+    "Synced",
     "TimerHandle",
     "WatchEvent",
     "WorkQueue",
+    "all_synced",
     "key_of",
     "pause",
+    "run_workers",
+    "time_limit",
     "version_of",
+    "without_managed_fields",
 ]

@@ -1,7 +1,8 @@
 """Time as controllers see it, which tests replace: seconds that only grow, and calls that come later."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol
 
@@ -49,3 +50,14 @@ async def pause(clock: AioClock, seconds: float) -> None:
 def _end(passed: "asyncio.Future[None]") -> None:
     if not passed.done():
         passed.set_result(None)
+
+
+@asynccontextmanager
+async def time_limit(clock: AioClock, seconds: float) -> AsyncIterator[None]:
+    """Raise `TimeoutError` from the block once so much time has passed on a clock."""
+    async with asyncio.timeout(None) as scope:
+        timer = clock.call_later(seconds, lambda: scope.reschedule(0.0))
+        try:
+            yield
+        finally:
+            timer.cancel()

@@ -52,7 +52,7 @@ class ObjectStore:
     def find(self, namespace: str, name: str) -> dict[str, Json] | None:
         return self._objects.get(NamespacedName(namespace, name))
 
-    def keys(self) -> tuple[NamespacedName, ...]:
+    def sorted_keys(self) -> tuple[NamespacedName, ...]:
         """Return the keys of all objects, in order."""
         return tuple(sorted(self._objects))
 
@@ -68,7 +68,7 @@ class ObjectStore:
         """Keep an object as it is now; None if it is the version that is kept already."""
         key = key_of(content)
         before = self._objects.get(key)
-        if before is not None and before.get("metadata") == content.get("metadata") and before == content:
+        if before == content:
             return None
         self._unindex(key, before)
         self._objects[key] = content
@@ -86,7 +86,7 @@ class ObjectStore:
     def swap(self, contents: Iterable[dict[str, Json]]) -> tuple[Delta, ...]:
         """Become exactly these objects; what differs is told, deletions first."""
         listed = {key_of(each): each for each in contents}
-        gone = [self.drop(key) for key in self.keys() if key not in listed]
+        gone = [self.drop(key) for key in self.sorted_keys() if key not in listed]
         put = [self.put(each) for each in listed.values()]
         return tuple(each for each in (*gone, *put) if each is not None)
 
