@@ -76,33 +76,34 @@ def _sources(cache: ObjectCache, deployment: Stored) -> tuple[Stored, ...] | Non
     return (deployment, *objects) if len(objects) == len(found) else None
 
 
-MakeJob: TypeAlias = Callable[[Stored], Stored]
+# The account and the rights of a Job, and the Job as the last of them.
+MakeJobs: TypeAlias = Callable[[Stored], tuple[Stored, ...]]
 
 
-def decide_attempt(snapshot: AttemptSnapshot, now: datetime, make_job: MakeJob | None) -> Decision:
-    """Return what an attempt needs; with `make_job` it runs as a Job, else as a process of the controller."""
+def decide_attempt(snapshot: AttemptSnapshot, now: datetime, make_jobs: MakeJobs | None) -> Decision:
+    """Return what an attempt needs; with `make_jobs` it runs as a Job, else as a process of the controller."""
     deciding, attempt = Deciding(now), snapshot.attempt
     if attempt.kind == "ClusterDeprovision":
-        _deprovision(snapshot, make_job, deciding)
+        _deprovision(snapshot, make_jobs, deciding)
     elif attempt.is_deleting:
         _stop(snapshot, deciding)
     elif attempt.text("spec", "stage") not in ("complete", "failed"):
-        _provision(snapshot, make_job, deciding)
+        _provision(snapshot, make_jobs, deciding)
     elif RUNS in attempt.finalizers and snapshot.run != "running":
         deciding.do(Replace(attempt.without_finalizer(RUNS)))
     return deciding.decision()
 
 
-def _deprovision(snapshot: AttemptSnapshot, make_job: MakeJob | None, deciding: Deciding) -> None:
+def _deprovision(snapshot: AttemptSnapshot, make_jobs: MakeJobs | None, deciding: Deciding) -> None:
     """Have a cluster destroyed, also while the namespace is going; keep what says so until the deployment has it."""
     attempt, deployment = snapshot.attempt, snapshot.deployment
     if attempt.at("status", "completed") is not True and deployment is not None:
-        _run(snapshot, make_job, deciding)
+        _run(snapshot, make_jobs, deciding)
     elif attempt.is_deleting and (deployment is None or reason_of(deployment, "Provisioned") == "Deprovisioned"):
         _stop(snapshot, deciding)
 
 
-def _provision(snapshot: AttemptSnapshot, make_job: MakeJob | None, deciding: Deciding) -> None:
+def _provision(snapshot: AttemptSnapshot, make_jobs: MakeJobs | None, deciding: Deciding) -> None:
     attempt, deployment = snapshot.attempt, snapshot.deployment
     if deployment is None or deployment.is_deleting:
         return
@@ -118,7 +119,7 @@ def _provision(snapshot: AttemptSnapshot, make_job: MakeJob | None, deciding: De
         return
     if _has_failed_to_run(snapshot, deciding):
         return
-    _run(snapshot, make_job, deciding)
+    _run(snapshot, make_jobs, deciding)
 
 
 def _is_recorded(attempt: Stored, deployment: Stored) -> bool:
@@ -168,13 +169,13 @@ def _has_failed_to_run(snapshot: AttemptSnapshot, deciding: Deciding) -> bool:
     return True
 
 
-def _run(snapshot: AttemptSnapshot, make_job: MakeJob | None, deciding: Deciding) -> None:
+def _run(snapshot: AttemptSnapshot, make_jobs: MakeJobs | None, deciding: Deciding) -> None:
     attempt = snapshot.attempt
-    if make_job is None:
+    if make_jobs is None:
         deciding.do(RunProvision(attempt))
         return
     if snapshot.job is None:
-        deciding.do(Create(make_job(attempt)))
+        deciding.do(*map(Create, make_jobs(attempt)))
     elif attempt.kind == "ClusterProvision" and not is_status(attempt, "ClusterProvisionJobCreated", "True"):
         referred = attempt.edited({"name": snapshot.job.name}, "status", "jobRef")
         said = Said("ClusterProvisionJobCreated", "True", "JobCreated", "Install job has been created")

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from garboard.fleet.controllers.actions import Decision
-from garboard.fleet.controllers.attempt import AttemptSnapshot, MakeJob, RunState, decide_attempt
+from garboard.fleet.controllers.attempt import AttemptSnapshot, MakeJobs, RunState, decide_attempt
 from garboard.fleet.controllers.cache import (
     BY_CUSTOMIZATION,
     BY_NAMESPACE,
@@ -55,7 +55,7 @@ class Reconciled:
 
     cache: ObjectCache
     fresh_names: Callable[[], Sequence[str]]  # random parts of names of new clusters
-    make_job: MakeJob | None = None
+    make_jobs: MakeJobs | None = None
     run_state: Callable[[ObjectId], RunState] = lambda _: "absent"
 
     def decide(self, key: ObjectId, now: datetime) -> Decision:
@@ -79,7 +79,7 @@ class Reconciled:
                 return decide_namespace(namespace, now) if namespace else Decision()
             case _:
                 attempt = AttemptSnapshot.gather(cache, key.kind, where, name, self.run_state(key))
-                return decide_attempt(attempt, now, self.make_job) if attempt else Decision()
+                return decide_attempt(attempt, now, self.make_jobs) if attempt else Decision()
 
 
 @dataclass(frozen=True, slots=True)
