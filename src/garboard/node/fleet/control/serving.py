@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from garboard.fleet.controllers import ObjectId
 from garboard.host.files import read_if_there
+from garboard.host.processes import find_program
 from garboard.kube import Access, in_cluster_access, read_access
 from garboard.kube.aio import AioKubeClient, LeaderElection
 from garboard.kube.leases import LeaseClaim
@@ -100,7 +101,8 @@ def _first(failure: BaseException) -> BaseException:
 def _runs(options: ControllerOptions, ended: Callable[[ObjectId, float], None]) -> LocalRuns | NoRuns:
     if options.provisioner == "job":
         return NoRuns()
-    command = [sys.executable, "-m", "garboard", "fleet", "attempt", "--installer", options.installer]
+    own = find_program("garboard") or Path(sys.argv[0])
+    command = [str(own), "fleet", "attempt", "--installer", options.installer]
     if options.kubeconfig is not None:
         command += ["--kubeconfig", options.kubeconfig]
     return LocalRuns(options.work, command, ended)
