@@ -237,33 +237,39 @@ class ModelFleet:
         elif luck < probability:
             self.api.fail(conflict if luck < probability * 0.75 else lost)
 
+    async def rest(self) -> None:
+        """Let everybody hear everything, and do what follows from it, without time or installers going on."""
+        for _ in range(4000):
+            for each in self.controllers:
+                each.hear(WATCHED_KINDS, 10_000)
+            if all(each.is_idle for each in self.controllers):
+                return
+            for each in self.controllers:
+                if each.dirty or each.pending:
+                    await each.step()
+            self.check()
+        raise AssertionError(f"it does not come to rest: {[str(key) for c in self.controllers for key in c.dirty]}")
+
     async def settle(self, *, fails: float = 0.0, rounds: int = 12) -> None:
         """Let everything come to rest: everybody hears everything, time passes, installers succeed."""
         for _ in range(rounds):
-            for _ in range(4000):
-                for each in self.controllers:
-                    each.hear(WATCHED_KINDS, 10_000)
-                if all(each.is_idle for each in self.controllers):
-                    break
-                for each in self.controllers:
-                    if each.dirty or each.pending:
-                        await each.step()
-                self.check()
-            else:
-                raise AssertionError(f"it does not come to rest: {[str(k) for c in self.controllers for k in c.dirty]}")
+            await self.rest()
             for _ in range(20):
                 self.install(fails=fails)
             self.api.collect_garbage()
-            self.now += timedelta(minutes=11)
-            for each in self.controllers:
-                each.dirty |= dict.fromkeys(each.timers)
+            self.pass_time(timedelta(minutes=11))
+
+    def pass_time(self, length: timedelta) -> None:
+        self.now += length
+        for each in self.controllers:
+            each.dirty |= dict.fromkeys(key for key, at in each.timers.items() if at <= self.now)
 
     def check(self) -> None:
         """Raise if something holds that must never hold."""
         clusters = self.objects("ClusterDeployment")
         pools = {(each.namespace, each.name): each for each in self.objects("ClusterPool")}
         used: dict[str, str] = {}
-        for each in clusters:
+        for each in (each for each in clusters if pool_of(each)[1]):
             entry = own_customization(each)
             assert not entry or entry not in used, f"{entry} is used by {used[entry]} and {each.name}"
             used[entry] = each.name

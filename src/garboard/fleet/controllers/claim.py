@@ -107,12 +107,15 @@ def _has_expired(snapshot: ClaimSnapshot, deciding: Deciding) -> bool:
 
 
 def _is_conflict(snapshot: ClaimSnapshot, deciding: Deciding) -> bool:
-    """Take a claim out of an assignment that another claim has won."""
+    """Take a claim out of an assignment that another claim has won, or whose cluster went before it was completed."""
     cluster, claim = snapshot.cluster, snapshot.claim
-    if cluster is None or claim_of(cluster) in ("", claim.name):
+    name, is_claimed = claim.text("spec", "namespace"), is_status(claim, "Pending", "False")
+    is_gone = not is_claimed and (cluster is None or cluster.is_deleting)
+    if not is_gone and (cluster is None or claim_of(cluster) in ("", claim.name)):
         return False
-    said = Said("Pending", "True", "AssignmentConflict", f"ClusterDeployment {cluster.name} has another claim")
-    if not is_status(claim, "Pending", "False"):
+    why = "goes away" if is_gone else "has another claim"
+    said = Said("Pending", "True", "AssignmentConflict", f"ClusterDeployment {name} {why}")
+    if not is_claimed:
         deciding.status(claim, with_conditions(claim, [said], deciding.now))
     deciding.do(Replace(claim.edited(None, "spec", "namespace")))
     return True

@@ -53,7 +53,7 @@ def decide_pool(snapshot: PoolSnapshot, now: datetime, fresh_names: Sequence[str
         return deciding.decision()
     if deciding.replace(pool, pool.with_finalizer(POOL_CLUSTERS)):
         return deciding.decision()
-    buckets, missing = Buckets.of(snapshot.clusters), snapshot.missing()
+    buckets, missing = Buckets.of(snapshot.clusters, snapshot.claims), snapshot.missing()
     stale = None if missing else Staleness.of(snapshot, buckets.unclaimed)
     budget = Budget.of(snapshot, buckets)
     _status(snapshot, buckets, missing, stale, deciding)
@@ -194,7 +194,7 @@ def _end(snapshot: PoolSnapshot, deciding: Deciding) -> None:
     pool, now = snapshot.pool, deciding.now
     if POOL_CLUSTERS not in pool.finalizers:
         return
-    buckets = Buckets.of(snapshot.clusters)
+    buckets = Buckets.of(snapshot.clusters, snapshot.claims)
     budget = Budget.of(snapshot, buckets)
     names = ", ".join(sorted([*(each.name for each in snapshot.clusters), *snapshot.creating]))
     said = (

@@ -62,7 +62,7 @@ def size_pool(
     elif unclaimed > wanted:
         excess = _expendable(buckets)[: min(unclaimed - wanted, budget.left)]
         deciding.do(*map(Delete, excess))
-    elif stale is not None and stale.all and not buckets.installing and not snapshot.creating:
+    elif stale is not None and stale.all and not (buckets.installing or buckets.deleting or snapshot.creating):
         deciding.do(Delete(stale.all[0]))
 
 

@@ -157,10 +157,12 @@ class Buckets:
     installing: tuple[Stored, ...]
 
     @classmethod
-    def of(cls, clusters: Sequence[Stored]) -> "Buckets":
+    def of(cls, clusters: Sequence[Stored], claims: Sequence[Stored] = ()) -> "Buckets":
+        """Sort clusters; one that a claim names is claimed, also before it names the claim."""
         found: dict[str, list[Stored]] = {name: [] for name in _BUCKETS}
+        named = {each.text("spec", "namespace") for each in claims if not each.is_deleting}
         for each in clusters:
-            found[_bucket(each)].append(each)
+            found[_bucket(each, is_named=each.namespace in named)].append(each)
         return cls(*(tuple(found[name]) for name in _BUCKETS))
 
     @property
@@ -171,12 +173,12 @@ class Buckets:
 _BUCKETS: Final = ("deleting", "marked", "claimed", "broken", "assignable", "standby", "installing")
 
 
-def _bucket(cluster: Stored) -> str:
+def _bucket(cluster: Stored, *, is_named: bool) -> str:
     if cluster.is_deleting:
         return "deleting"
     if cluster.annotation(REMOVE) == "true":
         return "marked"
-    if claim_of(cluster):
+    if claim_of(cluster) or is_named:
         return "claimed"
     if is_broken(cluster):
         return "broken"
