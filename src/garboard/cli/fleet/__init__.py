@@ -9,6 +9,8 @@ COMMANDS = {
     "explain": LazyCommand("garboard.cli.fleet.explain:explain", "Tell which customization set a field."),
     "provision": LazyCommand("garboard.cli.fleet.provision:provision", "Make the cluster of a ClusterDeployment."),
     "deprovision": LazyCommand("garboard.cli.fleet.deprovision:deprovision", "Take back what provision has made."),
+    "crds": LazyCommand("garboard.cli.fleet.crds:crds", "Print the CustomResourceDefinitions of Hive's kinds."),
+    "install": LazyCommand("garboard.cli.fleet.install:install", "Put Hive's kinds and the controller into a cluster."),
     "host": LazyCommand("garboard.cli.fleet.host:host", "What a provisioner asks of this machine."),
 }
 
