@@ -12,7 +12,9 @@ import pytest
 from garboard.errors import ClusterUnreachable
 from garboard.kube import Access, ConnectionBroken, ObjectRef, PatchFormat, ServerBusy, VersionExpired
 from garboard.kube.aio import AioKubeClient, Bookmark, Changed, ObjectSelection, TimerHandle, WatchEvent
+from garboard.net.proxies import ProxyAddress
 from tests.support.kube.h2_server import Asked, H2Server, Handler, h2_server
+from tests.support.net.proxy_server import ProxyServer, serving_proxy
 from tools.harness.certificates import Certificates
 
 MAPS = ObjectSelection(kind="ConfigMap", namespace="n")
@@ -429,6 +431,31 @@ def test_untrusted_server_is_told_at_once(certificates: Certificates) -> None:
         with pytest.raises(ClusterUnreachable, match="certificate that is not trusted"):
             await on.client.require(REF)
         assert on.clock.pauses == []
+
+    play(certificates, scripted(), scenario)
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5"])
+def test_connection_takes_the_proxy_of_the_kubeconfig(certificates: Certificates, scheme: str) -> None:
+    async def handler(asked: Asked) -> None:
+        await asked.answer(200, b'{"kind": "ConfigMap"}')
+
+    async def scenario(on: Scene) -> None:
+        proxy = ProxyServer(on.server.port)
+        with serving_proxy(proxy, proxy.accept_connect if scheme == "http" else proxy.accept_socks):
+            on.accesses[0] = replace(on.accesses[0], proxy=ProxyAddress(scheme, "127.0.0.1", proxy.port))
+            assert await on.client.require(REF) == {"kind": "ConfigMap"}
+            await on.client.close()
+        assert len(proxy.asked) == 1
+
+    play(certificates, handler, scenario)
+
+
+def test_proxy_that_speaks_tls_is_refused(certificates: Certificates) -> None:
+    async def scenario(on: Scene) -> None:
+        on.accesses[0] = replace(on.accesses[0], proxy=ProxyAddress("https", "127.0.0.1", 1))
+        with pytest.raises(ClusterUnreachable, match="speaks TLS, which is not supported here"):
+            await on.client.require(REF)
 
     play(certificates, scripted(), scenario)
 
