@@ -44,6 +44,7 @@ _OWNERS = {
     "host/test_runs.py": "engine",
     "host/test_work_folder.py": "fleet",
     "kube": "lifecycle",
+    "kube/aio": "fleet",
     "kube/test_lease_holding.py": "engine",
     "lab": "lab",
     "lab/test_certificates.py": "upgrade",

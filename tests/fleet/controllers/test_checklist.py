@@ -21,13 +21,13 @@ CDC = "ClusterDeploymentCustomization"
 
 
 def told(story: Callable[[ModelFleet], Awaitable[None]], *, has_dependencies: bool = True) -> None:
-    async def tell() -> None:
+    async def going() -> None:
         fleet = ModelFleet(1, controllers=1)
         if has_dependencies:
             fleet.dependencies()
         await story(fleet)
 
-    asyncio.run(tell())
+    asyncio.run(going())
 
 
 def pool(fleet: ModelFleet, name: str = "edge") -> Stored:
@@ -364,7 +364,7 @@ def test_running_count_other_than_size_is_refused() -> None:
         pytest.param(0, {}, 0, id="nothing wanted"),
     ],
 )
-def test_additions_are_bounded(size: int, limits: dict[str, int], count: int) -> None:
+def test_additions_are_bounded(size: int, limits: dict[str, Any], count: int) -> None:
     async def story(fleet: ModelFleet) -> None:
         fleet.pool("edge", size, **limits)
         await fleet.rest()

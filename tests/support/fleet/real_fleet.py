@@ -12,6 +12,8 @@ from garboard.fleet.crds import custom_resource_definitions
 from garboard.kube import Access, KubeClient, ObjectRef
 from garboard.kube.aio import KubeApi
 from garboard.node.fleet.control.controller import FleetController
+from garboard.node.fleet.control.jobs import JobTemplate
+from garboard.node.fleet.control.local_runs import NoRuns
 from garboard.retry import Pauses, wait_until
 
 CRD = "apiextensions.k8s.io/v1"
@@ -142,3 +144,7 @@ def controller(api: KubeApi, runs: list[InstantRuns] | None = None) -> FleetCont
         return made
 
     return FleetController(api, runs=instant)
+
+
+def job_controller(api: KubeApi, image: str) -> FleetController:
+    return FleetController(api, runs=lambda _ended: NoRuns(), make_jobs=JobTemplate(image))

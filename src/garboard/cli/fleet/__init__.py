@@ -14,6 +14,8 @@ COMMANDS = {
     "claim": LazyCommand("garboard.cli.fleet.status:claim", "Ask a pool for a cluster."),
     "kubeconfig": LazyCommand("garboard.cli.fleet.status:kubeconfig_of_claim", "Print the kubeconfig of a claim."),
     "attempt": LazyCommand("garboard.cli.fleet.attempt:attempt", "What a controller starts for each attempt."),
+    "crds": LazyCommand("garboard.cli.fleet.crds:crds", "Print the CustomResourceDefinitions of Hive's kinds."),
+    "install": LazyCommand("garboard.cli.fleet.install:install", "Put Hive's kinds and the controller into a cluster."),
     "host": LazyCommand("garboard.cli.fleet.host:host", "What a provisioner asks of this machine."),
 }
 

@@ -1,7 +1,6 @@
 """`garboard fleet status`, `claim` and `kubeconfig`: a fleet from the point of view of its users."""
 
 import sys
-import time
 from datetime import timedelta
 
 import click
@@ -11,6 +10,7 @@ from garboard.cli.output import output_option, write_data
 from garboard.cli.token.access import kubeconfig_option
 from garboard.node.fleet.view import claim_cluster, claimed_kubeconfig, look
 from garboard.node.reporter import OutputFormat
+from garboard.retry import CLOCK
 
 _EVERY_S = 2.0
 namespace_option = click.option("--namespace", "-n", default="default", show_default=True, help="Of the pool.")
@@ -33,7 +33,7 @@ def status(namespace: str, watch: bool, kubeconfig: str | None, output: OutputFo
         if not watch:
             return
         last = text
-        time.sleep(_EVERY_S)
+        CLOCK.sleep(_EVERY_S)
 
 
 @click.command(epilog="Example: garboard fleet claim edge --namespace fleet --lifetime 8h --subject user:alice")

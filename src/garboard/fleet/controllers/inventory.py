@@ -102,7 +102,7 @@ def _outcome(cluster: Stored, is_broken: bool) -> Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
+class PoolInventory:
     """The inventory of one pool, with the entries that there are."""
 
     pool: Stored
@@ -111,7 +111,7 @@ class Inventory:
     used: frozenset[str]  # by ClusterDeployments that there are
 
     @classmethod
-    def of(cls, pool: Stored, customizations: Mapping[str, Stored], clusters: Iterable[Stored]) -> "Inventory":
+    def of(cls, pool: Stored, customizations: Mapping[str, Stored], clusters: Iterable[Stored]) -> "PoolInventory":
         names = entries_of_pool(pool)
         found = {each: customizations[each] for each in names if each in customizations}
         return cls(pool, names, found, frozenset(own_customization(each) for each in clusters))

@@ -28,7 +28,7 @@ from garboard.fleet.controllers.marks import (
 )
 from garboard.fleet.controllers.pool_claims import assign_claims, repair_links
 from garboard.fleet.controllers.pool_creation import complete_creations
-from garboard.fleet.controllers.pool_sizing import Budget, size_pool
+from garboard.fleet.controllers.pool_sizing import PoolBudget, size_pool
 from garboard.fleet.controllers.pool_snapshot import Buckets, PoolSnapshot, Staleness, is_broken, promised
 from garboard.fleet.controllers.stored import Stored
 from garboard.values import Json
@@ -55,7 +55,7 @@ def decide_pool(snapshot: PoolSnapshot, now: datetime, fresh_names: Sequence[str
         return deciding.decision()
     buckets, missing = Buckets.of(snapshot.clusters, snapshot.claims), snapshot.missing()
     stale = None if missing else Staleness.of(snapshot, buckets.unclaimed)
-    budget = Budget.of(snapshot, buckets)
+    budget = PoolBudget.of(snapshot, buckets)
     _status(snapshot, buckets, missing, stale, deciding)
     _finalizers(snapshot, deciding)
     _follow_inventory(snapshot, deciding)
@@ -151,7 +151,7 @@ def _follow_reserved(snapshot: PoolSnapshot, entry: Stored, cluster: Stored | No
         deciding.status(entry, followed(entry, cluster, is_broken=is_broken(cluster), now=deciding.now))
 
 
-def _remove_marked(buckets: Buckets, budget: Budget, deciding: Deciding) -> Budget:
+def _remove_marked(buckets: Buckets, budget: PoolBudget, deciding: Deciding) -> PoolBudget:
     """Delete the clusters that their claims have given back, as many as may be deleted at once."""
     removed = buckets.marked[: budget.left]
     deciding.do(*map(Delete, removed))
@@ -195,7 +195,7 @@ def _end(snapshot: PoolSnapshot, deciding: Deciding) -> None:
     if POOL_CLUSTERS not in pool.finalizers:
         return
     buckets = Buckets.of(snapshot.clusters, snapshot.claims)
-    budget = Budget.of(snapshot, buckets)
+    budget = PoolBudget.of(snapshot, buckets)
     names = ", ".join(sorted([*(each.name for each in snapshot.clusters), *snapshot.creating]))
     said = (
         Said("DeletionPossible", "False", "ClusterDeploymentsPendingCleanup", f"ClusterDeployments left: {names}")

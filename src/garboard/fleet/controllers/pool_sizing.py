@@ -17,21 +17,21 @@ _UNLIMITED: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class PoolBudget:
     """How many clusters may be added in all, and how many installations and deletions may begin now."""
 
     capacity: int
     left: int
 
     @classmethod
-    def of(cls, snapshot: PoolSnapshot, buckets: Buckets) -> "Budget":
+    def of(cls, snapshot: PoolSnapshot, buckets: Buckets) -> "PoolBudget":
         most, at_once = snapshot.pool.number("spec", "maxSize"), snapshot.pool.number("spec", "maxConcurrent")
         creating = len(snapshot.creating)
         capacity = _UNLIMITED if most is None else max(0, most - len(snapshot.clusters) - creating)
         under_way = len(buckets.installing) + len(buckets.deleting) + creating
         return cls(capacity, _UNLIMITED if at_once is None else max(0, at_once - under_way))
 
-    def less(self, begun: int) -> "Budget":
+    def less(self, begun: int) -> "PoolBudget":
         return replace(self, left=self.left - begun)
 
 
@@ -39,7 +39,7 @@ def size_pool(
     snapshot: PoolSnapshot,
     buckets: Buckets,
     stale: Staleness | None,
-    budget: Budget,
+    budget: PoolBudget,
     fresh_names: Sequence[str],
     deciding: Deciding,
 ) -> None:

@@ -9,7 +9,7 @@ from garboard.errors import GarboardError
 from garboard.fleet.controllers.cache import BY_NAMESPACE, BY_POOL, ObjectCache, claim_of, own_customization, secrets_of
 from garboard.fleet.controllers.conditions import condition, is_status
 from garboard.fleet.controllers.install_configs import PULL_SECRET_KEY, read_template, secret_text
-from garboard.fleet.controllers.inventory import Inventory
+from garboard.fleet.controllers.inventory import PoolInventory
 from garboard.fleet.controllers.marks import CREATING, POOL_ADMIN, REMOVE, SPEC_HASH
 from garboard.fleet.controllers.stored import Stored, oldest_first
 from garboard.fleet.install_config import FILE_NAME
@@ -63,8 +63,8 @@ class PoolSnapshot:
         return tuple(each for each in promised(self.pool) if each not in made)
 
     @property
-    def inventory(self) -> Inventory:
-        return Inventory.of(self.pool, self.customizations, self.clusters)
+    def inventory(self) -> PoolInventory:
+        return PoolInventory.of(self.pool, self.customizations, self.clusters)
 
     @property
     def shared_customization(self) -> str:

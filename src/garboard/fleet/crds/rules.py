@@ -1,7 +1,8 @@
 """What the API server refuses of each kind by itself, in CEL: the checks of `garboard fleet render`, and immutability.
 
-Left to `render --check` and the controllers: whether valueJSON is JSON, whether a glob is a pattern, and everything
-that depends on another object. What is kept as it is written cannot be seen by CEL, so that no rule compares platforms.
+Left to `render --check` and the controllers: whether valueJSON is JSON, whether a glob is a pattern, whether `from` has
+a bare tilde, and everything that depends on another object. What is kept as it is written cannot be seen by CEL, so
+that no rule compares platforms.
 """
 
 from typing import Final
@@ -22,7 +23,7 @@ LIMITS: Final[dict[str, dict[str, dict[str, Json]]]] = {
         f"{_ENTRY}.patches": {"maxItems": 1024},
         f"{_ENTRY}.manifestSelector.glob": {"maxLength": 1024},
         # A tilde stands for itself as ~0, and for a slash as ~1.
-        **{f"{each}.{name}": {"pattern": "^([^~]|~[01])*$"} for each in _PATCH_LISTS for name in ("path", "from")},
+        **{f"{each}.path": {"pattern": "^([^~]|~[01])*$"} for each in _PATCH_LISTS},
         # `patch` may be text, a mapping or a list, which CEL cannot see.
         _ENTRY: {"oneOf": [{"required": ["patches"]}, {"required": ["patch"]}]},
     },

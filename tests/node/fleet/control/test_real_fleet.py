@@ -16,8 +16,8 @@ from garboard.kube import Access, ObjectRef
 from garboard.kube.aio import AioKubeClient, ObjectSelection
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
-from garboard.node.fleet.control.controller import refuse_other_controllers
-from tests.support.fleet.real_fleet import CRD, Users, controller, install_kinds, says, until
+from garboard.node.fleet.control.controller import FleetController, refuse_other_controllers
+from tests.support.fleet.real_fleet import CRD, Users, controller, install_kinds, job_controller, says, until
 from tests.support.kube.real_server import real_api_server
 
 pytestmark = pytest.mark.real
@@ -32,9 +32,9 @@ def access(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @asynccontextmanager
-async def running(users: Users) -> AsyncIterator[None]:
+async def running(users: Users, made: FleetController | None = None) -> AsyncIterator[None]:
     """Have a controller at work for a while; in the end it is cut off, in the middle of whatever it does."""
-    work = asyncio.create_task(controller(users.api).run())
+    work = asyncio.create_task((made or controller(users.api)).run())
     try:
         yield
     finally:
@@ -78,7 +78,8 @@ def test_pool_is_filled_and_a_claim_takes_a_cluster_which_is_replaced(access: Ac
             assert binding is not None
             assert binding.entries("subjects")[0]["name"] == "alice"
             await until(lambda: used(users, 2), "the pool is full again, with the other entry")
-            await users.put("ClusterClaim", "next", {"clusterPoolName": "edge"})
+            # Claims of the same second are served by name.
+            await users.put("ClusterClaim", "first", {"clusterPoolName": "edge"})
             await users.put("ClusterClaim", "last", {"clusterPoolName": "edge"})
             await until(lambda: waits(users, "last", "every entry of the pool's inventory"), "the last one waits")
             await users.delete("ClusterClaim", "mine")
@@ -183,13 +184,56 @@ async def gone(users: Users) -> bool:
     )
 
 
+def test_attempts_are_jobs_whose_failure_is_that_of_the_attempt(access: Access) -> None:
+    async def story(users: Users) -> None:
+        await users.pool("edge", 1, installAttemptsLimit=1)
+        async with running(users, job_controller(users.api, "garboard:test")):
+            await until(lambda: jobs(users), "a Job is made")
+            (job,) = await jobs(users)
+            where, container = job.namespace, job.entries("spec", "template", "spec", "containers")[0]
+            assert container["image"] == "garboard:test"
+            assert job.number("spec", "backoffLimit") == 0
+            provision = str(job.entries("metadata", "ownerReferences")[0]["name"])
+            assert provision in container["args"]  # type: ignore[operator]
+            await until(lambda: created(users, provision, where), "the provision knows its Job")
+            held = await users.find("Secret", f"{provision}-documents", where)
+            assert held is not None
+            now = "2026-01-01T00:00:00Z"
+            said = [
+                {"type": each, "status": "True", "reason": "DeadlineExceeded", "message": "", "lastTransitionTime": now}
+                for each in ("FailureTarget", "Failed")
+            ]
+            status: Any = {"status": {"conditions": said, "startTime": now}}
+            await users.api.patch(ObjectRef("Job", where, job.name), status, subresource="status")
+            await until(lambda: stopped(users, where), "the deployment gives up after its only attempt")
+            failed = await users.find("ClusterProvision", provision, where)
+            assert failed is None or says(failed, "ClusterProvisionFailed", "True", "AttemptDeadlineExceeded")
+
+    scenario(access, "story-jobs", story)
+
+
+async def jobs(users: Users) -> list[Stored]:
+    listed = await users.api.list_objects(ObjectSelection(kind="Job"))
+    return [Stored(each) for each in listed.items]
+
+
+async def created(users: Users, provision: str, where: str) -> bool:
+    found = await users.find("ClusterProvision", provision, where)
+    return says(found, "ClusterProvisionJobCreated", "True", "JobCreated")
+
+
+async def stopped(users: Users, where: str) -> bool:
+    found = await users.find("ClusterDeployment", where, where)
+    return found is None or found.is_deleting or says(found, "ProvisionStopped", "True", "InstallAttemptsLimitReached")
+
+
 def test_controller_refuses_to_run_beside_a_real_hive(access: Access) -> None:
     async def story(users: Users) -> None:
         await refuse_other_controllers(users.api)
         ref = ObjectRef("CustomResourceDefinition", "", "clusterdeployments.hive.openshift.io", CRD)
         label: Any = {"metadata": {"labels": {OWNER_LABEL: None}}}
         await users.api.patch(ref, label)
-        with pytest.raises(NotReady, match="a real Hive is at work"):
+        with pytest.raises(NotReady, match="Hive's own"):
             await refuse_other_controllers(users.api)
         label["metadata"]["labels"][OWNER_LABEL] = "garboard"
         await users.api.patch(ref, label)

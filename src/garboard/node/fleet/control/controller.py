@@ -13,7 +13,7 @@ from garboard.errors import NotReady
 from garboard.fleet.controllers import KEYED_KINDS, WATCHED_KINDS, ObjectCache, ObjectId, Reconciled, Stored, keys_for
 from garboard.fleet.controllers.attempt import MakeJobs, RunState
 from garboard.fleet.controllers.marks import POOL_NAMESPACE, SECRET_TYPE
-from garboard.fleet.crds import OWNER, OWNER_LABEL
+from garboard.fleet.deploy import refuse_foreign_definitions
 from garboard.kube import ObjectRef
 from garboard.kube.aio import Delta, KubeApi, ObjectSelection, ObjectStore, Reflector, WorkQueue, run_workers
 from garboard.node.fleet.control.announcing import Announcer
@@ -49,12 +49,7 @@ async def refuse_other_controllers(api: KubeApi) -> None:
         raise NotReady(
             "the API server has no ClusterDeployments", hint="garboard fleet install", error_class="no-fleet-kinds"
         )
-    if Stored(found).label(OWNER_LABEL) != OWNER:
-        raise NotReady(
-            f"{_CRDS} was not installed by garboard: a real Hive is at work here, and two would undo each other's work",
-            hint="use another cluster, or remove that Hive first",
-            error_class="other-fleet",
-        )
+    refuse_foreign_definitions([found])
 
 
 class FleetController:
