@@ -52,6 +52,7 @@ _OWNERS = {
     "lab/test_change.py": "change",
     "lab/test_concurrent_joins.py": "lifecycle",
     "lab/test_fleet.py": "fleet",
+    "lab/test_fleet_pool.py": "fleet",
     "lab/test_garboard_cluster.py": "lifecycle",
     "lab/test_init.py": "lifecycle",
     "lab/test_init_errors.py": "lifecycle",

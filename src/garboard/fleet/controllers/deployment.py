@@ -83,7 +83,9 @@ def decide_deployment(snapshot: DeploymentSnapshot, now: datetime) -> Decision:
             deployment, snapshot.provisions, snapshot.deprovision, snapshot.namespace, snapshot.entry, deciding
         )
         return deciding.decision()
-    if deciding.status(deployment, initialized(deployment, DEPLOYMENT_CONDITIONS, now)):
+    first = initialized(deployment, DEPLOYMENT_CONDITIONS, now)
+    # Of an installed cluster nothing else has to be found out: one write says all.
+    if deciding.status(deployment, _running(first, now) if deployment.at("spec", "installed") is True else first):
         return deciding.decision()
     if _is_over(deployment, deciding) or deciding.replace(deployment, _marked(deployment)):
         return deciding.decision()
@@ -114,12 +116,14 @@ def _marked(deployment: Stored) -> Stored:
     return marked.edited(platform, "metadata", "labels", PLATFORM) if platform else marked
 
 
-def _installed(snapshot: DeploymentSnapshot, deciding: Deciding) -> None:
-    """Keep the status of an installed cluster: without power control, it runs."""
-    deployment = snapshot.deployment
+def _running(deployment: Stored, now: datetime) -> Stored:
+    """Return an installed cluster with its status: without power control, it runs."""
     running = deployment.edited("Running", "status", "powerState")
-    said = Said("Provisioned", "True", "Provisioned", "Cluster is provisioned")
-    deciding.status(deployment, with_conditions(running, [said], deciding.now))
+    return with_conditions(running, [Said("Provisioned", "True", "Provisioned", "Cluster is provisioned")], now)
+
+
+def _installed(snapshot: DeploymentSnapshot, deciding: Deciding) -> None:
+    """Remove what is left of attempts that have failed, once nobody looks for their logs any more."""
     for each in snapshot.provisions:
         if each.text("spec", "stage") == "failed":
             left = each.created + _KEPT_FAILURES - deciding.now

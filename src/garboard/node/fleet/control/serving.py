@@ -125,7 +125,7 @@ def _metrics(controller: FleetController, leading: LeaderElection | None) -> Met
         return {kind: float(len(cache.all(kind))) for kind in kinds}
 
     return Metrics(
-        "garboard_fleet",
+        "garboard_fleet_",
         {
             "objects": ("Objects that are watched.", Gauge(objects, "kind")),
             "queue_length": ("Keys that wait for a worker.", Gauge(lambda: float(len(controller.queue)))),
