@@ -12,6 +12,7 @@ import pytest
 
 from garboard.documents import read_yaml
 from garboard.fleet.crds import custom_resource_definitions
+from garboard.fleet.crds.descriptions import DESCRIPTIONS
 from garboard.kube import Access, KubeClient, ObjectInvalid, ObjectRef, PatchFormat
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
@@ -326,5 +327,6 @@ def shown(cluster: Cluster, resource: str, content: Any) -> dict[str, str]:
 
 
 def test_kubectl_explains_what_a_kind_is(cluster: Cluster) -> None:
-    explained = cluster.kubectl("explain", "clusterpool")
-    assert "Clusters that are kept ready to be claimed." in explained.stdout
+    explained = cluster.kubectl("explain", "clusterpool.spec")
+    for name, description in DESCRIPTIONS["ClusterPool"].items():
+        assert "[]" in name or description in " ".join(explained.stdout.split())
