@@ -176,7 +176,7 @@ def test_whatever_happens_every_object_is_dealt_with_and_then_nothing_is_written
                     status = {"status": held["status"]} if "status" in held else {}
                     cluster.put("ClusterPool", {"metadata": {"name": name}, "spec": {"size": size}, **status})
                 case "delete":
-                    await cluster.delete(ObjectRef("ClusterPool", "default", name, HIVE))
+                    cluster.remove("ClusterPool", "default", name)
                 case "busy":
                     cluster.fail(busy, times=size)
                 case "lost":
