@@ -116,6 +116,22 @@ def test_definitions_of_hive_itself_are_left_alone(cluster: Installable, capsys:
         assert client.find("Namespace", "", "garboard-fleet") is None
 
 
+def test_definitions_that_were_applied_with_kubectl_are_taken_over(
+    cluster: Installable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fleet", "crds"]) == 0
+    older = capsys.readouterr().out.replace(
+        "Clusters that are kept ready", "Clusters that an older release keeps ready"
+    )
+    command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "apply", "-f", "-"]
+    subprocess.run(command, input=older, capture_output=True, text=True, check=True, timeout=60)
+    assert cluster.install() == 0
+    with KubeClient(cluster.access) as client:
+        found: Any = client.require("CustomResourceDefinition", "", "clusterpools.hive.openshift.io", api_version=CRD)
+    schema = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["description"] == "Clusters that are kept ready to be claimed."
+
+
 def test_field_that_another_manager_set_is_not_taken_over(
     cluster: Installable, capsys: pytest.CaptureFixture[str]
 ) -> None:

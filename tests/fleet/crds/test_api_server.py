@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from garboard.documents import read_yaml
+from garboard.documents import read_yaml, write_yaml
 from garboard.fleet.crds import custom_resource_definitions
+from garboard.fleet.crds.descriptions import DESCRIPTIONS
 from garboard.kube import Access, KubeClient, ObjectInvalid, ObjectRef, PatchFormat
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
@@ -65,7 +66,7 @@ def unready(client: KubeClient) -> str | None:
     """Say which kind is not served yet."""
     for each in custom_resource_definitions():
         found: Any = client.find("CustomResourceDefinition", "", each["metadata"]["name"], api_version=CRD)  # type: ignore[index, call-overload, arg-type]
-        conditions = {item["type"]: item["status"] for item in found.get("status", {}).get("conditions", ())}
+        conditions = {item["type"]: item["status"] for item in found.get("status", {}).get("conditions") or ()}
         if conditions.get("Established") != "True" or conditions.get("NamesAccepted") != "True":
             return f"{each['metadata']['name']}: {conditions}"  # type: ignore[index, call-overload]
     status, answer, _ = client.get_text(f"/apis/{HIVE}")
@@ -326,5 +327,14 @@ def shown(cluster: Cluster, resource: str, content: Any) -> dict[str, str]:
 
 
 def test_kubectl_explains_what_a_kind_is(cluster: Cluster) -> None:
-    explained = cluster.kubectl("explain", "clusterpool")
-    assert "Clusters that are kept ready to be claimed." in explained.stdout
+    explained = cluster.kubectl("explain", "clusterpool.spec")
+    for name, description in DESCRIPTIONS["ClusterPool"].items():
+        assert "[]" in name or description in " ".join(explained.stdout.split())
+
+
+def test_printed_definitions_can_be_applied_with_kubectl(cluster: Cluster) -> None:
+    printed = "---\n".join(write_yaml(each) for each in custom_resource_definitions())
+    for flags in ((), ("--server-side", "--force-conflicts")):
+        applied = cluster.kubectl("apply", "--validate=strict", *flags, "-f", "-", stdin=printed)
+        assert applied.returncode == 0, applied.stderr
+        assert len(applied.stdout.splitlines()) == len(custom_resource_definitions())

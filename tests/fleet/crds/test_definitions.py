@@ -87,3 +87,9 @@ def test_rules_say_in_words_what_they_refuse() -> None:
     found = [each for kind in DEFINED for each in rules(schema_of(kind))]
     assert len(found) > 40
     assert all(len(each["message"].split()) > 3 for each in found)
+
+
+@pytest.mark.parametrize("kind", DEFINED)
+def test_every_field_of_a_spec_is_explained(kind: str) -> None:
+    fields = schema_of(kind)["properties"]["spec"]["properties"]
+    assert [name for name, field in fields.items() if not field.get("description")] == []

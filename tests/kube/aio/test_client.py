@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from garboard.errors import ClusterUnreachable
+from garboard.errors import BadDocument, ClusterUnreachable
 from garboard.kube import Access, ConnectionBroken, ObjectRef, PatchFormat, ServerBusy, VersionExpired
 from garboard.kube.aio import AioKubeClient, Bookmark, Changed, ObjectSelection, TimerHandle, WatchEvent
 from garboard.net.proxies import ProxyAddress
@@ -386,6 +386,30 @@ def test_token_is_read_again_after_a_minute(certificates: Certificates) -> None:
         tokens = [each.headers["authorization"] for each in on.server.asked]
         assert tokens == ["Bearer one", "Bearer one", "Bearer two"]
         assert on.server.connections == 1
+
+    play(certificates, handler, scenario)
+
+
+def test_access_that_cannot_be_read_for_a_moment_is_kept(certificates: Certificates) -> None:
+    async def handler(asked: Asked) -> None:
+        await asked.answer(200)
+
+    async def scenario(on: Scene) -> None:
+        known, failures = on.accesses[0], [BadDocument("half written", hint="h")]
+
+        def find_access() -> Access:
+            if reads and failures:
+                raise failures.pop()
+            reads.append(1)
+            return replace(known, token=f"token-{len(reads)}")
+
+        reads: list[int] = []
+        async with AioKubeClient(find_access, clock=on.clock, environment={}) as client:
+            for _ in range(3):
+                await client.require(REF)
+                on.clock.seconds += 61.0
+        tokens = [each.headers["authorization"] for each in on.server.asked]
+        assert tokens == ["Bearer token-1", "Bearer token-1", "Bearer token-2"]
 
     play(certificates, handler, scenario)
 

@@ -49,7 +49,8 @@ class Candidates:
     async def stop(self, *names: str) -> None:
         for name in names or tuple(self.tasks):
             self.tasks[name].cancel()
-        await asyncio.gather(*self.tasks.values(), return_exceptions=True)
+        ended = await asyncio.gather(*self.tasks.values(), return_exceptions=True)
+        assert [each for each in ended if isinstance(each, Exception)] == []
 
     @property
     def holder(self) -> str:
@@ -181,7 +182,9 @@ def test_never_two_leaders_whatever_happens(steps: list[tuple[str, str]]) -> Non
                     pass
             await candidates.clock.advance(3)
         candidates.cluster.faults.clear()
-        candidates.start("last") if all(each.done() for each in candidates.tasks.values()) else None
+        await candidates.clock.advance(15)
+        if all(each.done() for each in candidates.tasks.values()):
+            candidates.start("last")
         await candidates.clock.advance(40)
         assert len(candidates.working) == 1
 

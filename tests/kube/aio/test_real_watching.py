@@ -183,6 +183,7 @@ def test_leader_hands_over_and_one_that_vanished_is_followed(server: Restartable
             assert working == ["three"]
             for each in (two, three):
                 each.cancel()
-            await asyncio.gather(one, two, three, return_exceptions=True)
+            ended = await asyncio.gather(one, two, three, return_exceptions=True)
+            assert [each for each in ended if isinstance(each, AssertionError)] == []
 
     asyncio.run(asyncio.wait_for(scenario(), 300))

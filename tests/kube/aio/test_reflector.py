@@ -208,7 +208,7 @@ async def _operate(follower: Follower, what: str, name: str, size: int) -> None:
         case "put":
             cluster.put("ClusterPool", pool(name, size))
         case "delete":
-            await cluster.delete(_ref(name))
+            cluster.remove("ClusterPool", "default", name)
         case "end":
             cluster.end_watches()
         case "break":

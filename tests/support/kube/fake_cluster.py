@@ -140,6 +140,12 @@ class FakeCluster:
         content["metadata"] = {**content["metadata"], **kept}
         return self._store(resource, key, held, content)
 
+    def remove(self, kind: str, namespace: str, name: str, *, api_version: str = HIVE) -> None:
+        """Delete an object if it is there, as if somebody else did."""
+        resource, key = self._resource(ObjectRef(kind, namespace, name, api_version)), NamespacedName(namespace, name)
+        if key in self._of(resource):
+            self._begin_deletion(resource, key)
+
     def get(self, kind: str, namespace: str, name: str, *, api_version: str = HIVE) -> Content | None:
         """Look at an object; this is no request."""
         held = self._of(self._resource(ObjectRef(kind, namespace, name, api_version))).get(

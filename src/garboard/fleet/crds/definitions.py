@@ -3,6 +3,7 @@
 from typing import Final
 
 from garboard.documents import Json
+from garboard.fleet.crds.descriptions import DESCRIPTIONS
 from garboard.fleet.crds.provision_kinds import DeprovisionSpec, ProvisionAttemptSpec
 from garboard.fleet.crds.rules import LIMITS, RULES
 from garboard.fleet.crds.schema import SchemaNode, mapping, schema_of, text
@@ -202,6 +203,8 @@ def _schema(kind: DefinedKind) -> dict[str, Json]:
     }
     schema = mapping(properties, kind.summary, required=() if kind.is_spec_optional else ("spec",))
     node = SchemaNode(schema)
+    for path, description in DESCRIPTIONS[kind.kind].items():
+        node.at(f"spec.{path}").add(description=description)
     for path, limits in LIMITS.get(kind.kind, {}).items():
         node.at(path).add(**limits)
     for rule in RULES.get(kind.kind, ()):

@@ -8,7 +8,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -244,10 +244,17 @@ class AioConnections:
                 await each.link.lost
 
     def access(self) -> Access:
-        """Return how the server is reached now; it is read anew now and then, since tokens and certificates change."""
+        """Return how the server is reached now; it is read anew now and then, since tokens and certificates change.
+
+        What cannot be read at such a moment, for it is being replaced, is read the next time.
+        """
         now_s = self._now_s()
-        if self._access is None or now_s - self._read_at >= ACCESS_EVERY_S:
+        if self._access is None:
             self._access, self._read_at = self._find_access(), now_s
+        elif now_s - self._read_at >= ACCESS_EVERY_S:
+            self._read_at = now_s
+            with suppress(GarboardError):
+                self._access = self._find_access()
         return self._access
 
     async def _connected(self, access: Access) -> _Connection:

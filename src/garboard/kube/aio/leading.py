@@ -140,16 +140,17 @@ class LeaderElection:
 
     async def _renew(self) -> None:
         assert self._lease is not None
-        sent_at = self._clock.now_s()
-        renewed = self._lease.renewed_now(self._claim.duration_s)
-        content = renewed.content(self._claim.name, self._claim.namespace)
         try:
-            stored = await self._api.replace(self._claim.ref, content)
+            await self._write_renewal(self._lease)
         except ObjectConflict:
             # Ours may be the change: the answer to an earlier renewal was lost. Another holder is seen here.
-            self._lease = await self._ours()
-            return
-        self._lease, self._renewed_at = Lease.read(stored), sent_at
+            await self._write_renewal(await self._ours())
+
+    async def _write_renewal(self, lease: Lease) -> None:
+        sent_at = self._clock.now_s()
+        content = lease.renewed_now(self._claim.duration_s).content(self._claim.name, self._claim.namespace)
+        self._lease = Lease.read(await self._api.replace(self._claim.ref, content))
+        self._renewed_at = sent_at
 
     async def _ours(self) -> Lease:
         """Return the Lease as it is; raise if it is not ours any more."""

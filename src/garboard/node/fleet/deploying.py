@@ -6,7 +6,7 @@ from garboard.documents import Json
 from garboard.engine import DeleteObject, Executor, Gate, PatchObject, Plan, PutObject
 from garboard.errors import GarboardError
 from garboard.fleet.crds import custom_resource_definitions
-from garboard.fleet.deploy import ControllerDeployment, plan_deployment
+from garboard.fleet.deploy import ControllerDeployment, plan_deployment, refuse_foreign_definitions
 from garboard.host.node_machine import NodeMachine
 from garboard.kube import KubeClient, ObjectConflict, PatchFormat
 from garboard.node.interpreters import interpreters_over
@@ -19,16 +19,18 @@ _CRD = "CustomResourceDefinition", "apiextensions.k8s.io/v1"
 
 
 class AppliedObjects:
-    """Applies objects in a cluster as one field manager; what others have set in them is not taken over."""
+    """Applies objects in a cluster as one field manager; what others have set in them is not taken over.
+
+    Definitions are, for the controller depends on them; whether they are ours is looked at again just before.
+    """
 
     def __init__(self, cluster: KubeClient, on_applied: Callable[[PutObject], None]) -> None:
         self._cluster = cluster
         self._on_applied = on_applied
 
     def put(self, action: PutObject) -> None:
-        ref = ref_of(action)
         try:
-            self._cluster.patch(ref, action.content, PatchFormat.APPLY, manager=FIELD_MANAGER)
+            self._apply(action)
         except ObjectConflict as error:
             raise GarboardError(
                 error.message,
@@ -37,6 +39,16 @@ class AppliedObjects:
                 error_class=error.error_class,
             ) from error
         self._on_applied(action)
+
+    def _apply(self, action: PutObject) -> None:
+        """Apply an object; definitions that carry our label are ours, whoever applied them before (`fleet crds`)."""
+        is_definition = action.kind == _CRD[0]
+        if is_definition:
+            found = self._cluster.find(action.kind, "", action.name, api_version=action.api_version)
+            refuse_foreign_definitions([found] if found else [])
+        self._cluster.patch(
+            ref_of(action), action.content, PatchFormat.APPLY, manager=FIELD_MANAGER, forces=is_definition
+        )
 
     def patch(self, action: PatchObject) -> None:
         raise AssertionError("the plan applies whole objects")
