@@ -14,7 +14,7 @@ from pathlib import Path
 
 from garboard.documents import Json
 from garboard.errors import ClusterUnreachable, GarboardError, NotReady
-from garboard.fleet import ProvisionRequest, load_documents, resolve_deployment
+from garboard.fleet import CustomizationFailed, ProvisionRequest, load_documents, resolve_deployment
 from garboard.fleet.controllers import Stored
 from garboard.fleet.controllers.attempt import DOCUMENTS, documents_name
 from garboard.fleet.controllers.conditions import Said, with_conditions
@@ -37,7 +37,7 @@ from garboard.schema import load_schema
 from garboard.values import dataclass
 
 _AGREED_WITHIN_S = 300.0
-_KEPT_LOG = 48 * 1024
+_KEPT_LOG, _LONGEST_LOG = 48 * 1024, 256 * 1024 * 1024
 _INSTALLER = "installer"
 _PATIENCE_S = 300.0  # an API server that is away for a while fails no attempt
 
@@ -176,6 +176,8 @@ class AttemptOfController:
             )
 
     def _reason(self, error: GarboardError) -> tuple[str, str]:
+        if isinstance(error, CustomizationFailed):
+            return str(error.failures[0].reason), error.message
         failure: Json = None
         with suppress(GarboardError, ValueError), WorkFolder.opened(self.work) as folder:
             failure = json.loads(folder.read(FAILURE) or b"null")
@@ -188,7 +190,7 @@ class AttemptOfController:
     def _log(self) -> str:
         """Return the end of the log, which has no secrets."""
         with suppress(GarboardError), WorkFolder.opened(self.work) as folder:
-            text = (folder.read("provision.log") or b"").decode("utf-8", "replace")
+            text = (folder.read("provision.log", limit=_LONGEST_LOG) or b"").decode("utf-8", "replace")
             return text[-_KEPT_LOG:]
         return ""
 
