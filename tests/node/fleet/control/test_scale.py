@@ -47,7 +47,8 @@ async def write_clusters(users: Users, count: int) -> None:
 
 async def are_settled(users: Users, count: int) -> bool:
     listed = await users.api.list_objects(ObjectSelection(kind="ClusterDeployment", api_version=HIVE))
-    return sum(1 for each in listed.items if is_status(Stored(each), "Provisioned", "True")) == count
+    found = map(Stored, listed.items)
+    return sum(1 for each in found if each.finalizers and is_status(each, "Provisioned", "True")) == count
 
 
 def requests_for_hive(access: Access) -> dict[str, float]:
