@@ -16,6 +16,7 @@ from garboard.kube.errors import (
     RequestRefused,
     ServerBusy,
     Unauthenticated,
+    VersionExpired,
 )
 from garboard.kube.lease_holding import ClusterLeases, HandedLease
 from garboard.kube.leases import DURATION_S as LEASE_DURATION_S
@@ -45,6 +46,7 @@ __all__ = [
     "RequestRefused",
     "ServerBusy",
     "Unauthenticated",
+    "VersionExpired",
     "anonymous_access",
     "in_cluster_access",
     "micro_time",

@@ -1,6 +1,5 @@
 """A blocking client of the API server: one connection, one request after the other, repeated while that is safe."""
 
-import http.client
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,9 +9,9 @@ from typing import Self, TypeVar
 from garboard.documents import Json
 from garboard.kube import requests
 from garboard.kube.access import Access
-from garboard.kube.errors import ConnectionBroken, ObjectMissing, RequestRefused
+from garboard.kube.errors import ConnectionBroken, ObjectMissing, VersionExpired
 from garboard.kube.exchange import ApiConnection
-from garboard.kube.patience import Patience, Repetition
+from garboard.kube.patience import Patience, repeat
 from garboard.kube.requests import FIELD_MANAGER, PAGE_SIZE, ApiRequest, PatchFormat
 from garboard.kube.resources import KnownResources, ObjectRef, Resource
 from garboard.retry import CLOCK, Clock
@@ -121,9 +120,7 @@ class KubeClient:
     def _listed(self, first: ApiRequest, keep: Callable[[dict[str, Json]], T]) -> tuple[T, ...]:
         try:
             return self._pages(first, keep)
-        except RequestRefused as error:
-            if error.http_status != http.client.GONE:
-                raise
+        except VersionExpired:
             return tuple(map(keep, requests.listed(self.send(requests.in_one_page(first)))))
 
     def _pages(self, first: ApiRequest, keep: Callable[[dict[str, Json]], T]) -> tuple[T, ...]:
@@ -199,7 +196,7 @@ class KubeClient:
 
     def send(self, request: ApiRequest) -> dict[str, Json]:
         """Send a request and return the object in the answer."""
-        return Repetition(request, self._connection, self._patience).result()
+        return repeat(request, self._connection, self._patience)
 
     def _resource(self, ref: ObjectRef) -> Resource:
         return self.resource(ref.kind, ref.api_version)

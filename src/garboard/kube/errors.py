@@ -58,6 +58,13 @@ class ObjectInvalid(RequestRefused):
     default_hint = "check the configuration and the patches; some fields of an existing object cannot be changed"
 
 
+class VersionExpired(RequestRefused):
+    """The API server does not remember that version any more: a list, or a watch, has to begin anew."""
+
+    default_class = "expired"
+    default_hint = "run the command again"
+
+
 class ServerBusy(RequestRefused, ClusterUnreachable):
     """The API server cannot do this now: too many requests, an etcd without a leader, a time-out on the way.
 
@@ -86,6 +93,8 @@ _BY_REASON: dict[str, type[RequestRefused]] = {
     "Conflict": ObjectConflict,
     "Invalid": ObjectInvalid,
     "BadRequest": ObjectInvalid,
+    "Expired": VersionExpired,
+    "Gone": VersionExpired,
 }
 _BY_CODE = {
     400: "BadRequest",
@@ -93,6 +102,7 @@ _BY_CODE = {
     403: "Forbidden",
     404: "NotFound",
     409: "Conflict",
+    410: "Expired",
     422: "Invalid",
 }
 

@@ -4,16 +4,23 @@ It is safe to repeat what proves that nothing was done, and what is the same whe
 object is looked at first: one whose answer was lost may have been made.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import TypeAlias
 
 from garboard.documents import Json
+from garboard.errors import GarboardError
 from garboard.kube.errors import ConnectionBroken, ObjectConflict, ObjectExists, ObjectMissing, ServerBusy
-from garboard.kube.exchange import ApiConnection
+from garboard.kube.exchange import ApiAnswer, ApiConnection
 from garboard.kube.requests import ApiRequest, look_at
 from garboard.retry import Clock, Pauses, Wait
 from garboard.values import dataclass
 
 PAUSES = Pauses(first_s=0.25, longest_s=5.0, growth=2.0)
+
+
+# What whoever carries the repetition out does next: send a request, or wait for so many seconds.
+RepetitionStep: TypeAlias = ApiRequest | float
+RepetitionSteps: TypeAlias = Generator[RepetitionStep, ApiAnswer | None, dict[str, Json]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +33,10 @@ class Patience:
 
 
 class Repetition:
-    """One request until its result."""
+    """One request until its result. It sends nothing itself, so that a blocking and an asyncio client share it."""
 
-    def __init__(self, request: ApiRequest, connection: ApiConnection, patience: Patience) -> None:
+    def __init__(self, request: ApiRequest, patience: Patience) -> None:
         self._request = request
-        self._connection = connection
         self._patience = patience
         self._wait = Wait(patience.seconds, patience.clock)
         self._pause_s = PAUSES.first_s
@@ -38,39 +44,41 @@ class Repetition:
         self._has_reconnected = False
         self._reported = ""
 
-    def result(self) -> dict[str, Json]:
-        """Return the object in the answer; the last failure is raised when it will not pass, or not in time."""
+    def steps(self) -> RepetitionSteps:
+        """Yield what to do, take the answer of a request or its error, and return the object in the last answer.
+
+        The last failure is raised when it will not pass, or not in time.
+        """
         while True:
             try:
-                return self._attempt()
+                return (yield from self._attempt())
             except (ServerBusy, ConnectionBroken) as error:
                 self._may_be_done = self._may_be_done or not error.is_untouched
                 pause_s = self._pause_after(error)
                 if pause_s is None or not self._is_safe():
                     raise
             if pause_s:
-                self._patience.clock.sleep(pause_s)
+                yield pause_s
 
-    def _attempt(self) -> dict[str, Json]:
+    def _attempt(self) -> RepetitionSteps:
         if not self._may_be_done or self._request.is_idempotent:
-            return self._connection.exchange(self._request).read(self._request)
-        done = self._found_done()
+            return (yield from _ask(self._request))
+        done = yield from self._found_done()
         if done is not None:
             return done
         try:
-            return self._connection.exchange(self._request).read(self._request)
+            return (yield from _ask(self._request))
         except (ObjectExists, ObjectConflict):
             # The first attempt may have come through only after we had looked.
-            done = self._found_done()
+            done = yield from self._found_done()
             if done is not None:
                 return done
             raise
 
-    def _found_done(self) -> dict[str, Json] | None:
+    def _found_done(self) -> Generator[RepetitionStep, ApiAnswer | None, dict[str, Json] | None]:
         """Look whether the change was made; return the object then, as the answer that was lost."""
-        asked = look_at(self._request)
         try:
-            found = self._connection.exchange(asked).read(asked)
+            found = yield from _ask(look_at(self._request))
         except ObjectMissing:
             return {} if self._request.is_done(None) else None
         return found if self._request.is_done(found) else None
@@ -92,3 +100,29 @@ class Repetition:
             self._reported = error.message
         self._wait.report(error.message)
         return pause_s
+
+
+def _ask(request: ApiRequest) -> RepetitionSteps:
+    answer = yield request
+    assert answer is not None, "a request is answered, or its error is thrown in"
+    return answer.read(request)
+
+
+def repeat(request: ApiRequest, connection: ApiConnection, patience: Patience) -> dict[str, Json]:
+    """Send a request over a connection until its result, and return that."""
+    steps = Repetition(request, patience).steps()
+    answer: ApiAnswer | None = None
+    error: GarboardError | None = None
+    while True:
+        try:
+            step = steps.throw(error) if error is not None else steps.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        answer = error = None
+        if not isinstance(step, ApiRequest):
+            patience.clock.sleep(step)
+            continue
+        try:
+            answer = connection.exchange(step)
+        except GarboardError as raised:
+            error = raised

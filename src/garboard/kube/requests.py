@@ -173,9 +173,17 @@ def patch_object(
     return replace(request, query=query, content_type=patch_format.value, object_path=seen_at)
 
 
-def delete_object(resource: Resource, ref: ObjectRef, *, resource_version: str = "") -> ApiRequest:
-    """Delete an object; if a version is given, any other version is a conflict."""
-    content: Json = {"preconditions": {"resourceVersion": resource_version}} if resource_version else None
+def delete_object(
+    resource: Resource, ref: ObjectRef, *, resource_version: str = "", uid: str = "", propagation: str = ""
+) -> ApiRequest:
+    """Delete an object; if a version or uid is given, an object with any other is a conflict.
+
+    `propagation` is what becomes of the objects that it owns; without, what is usual for its kind.
+    """
+    given = {"resourceVersion": resource_version, "uid": uid}
+    preconditions: dict[str, Json] = {key: value for key, value in given.items() if value}
+    options: dict[str, Json] = {"preconditions": preconditions, "propagationPolicy": propagation}
+    content: Json = {key: value for key, value in options.items() if value} or None
     path = resource.object(ref.namespace, ref.name)
     return ApiRequest(method="DELETE", path=path, what=_words("delete", ref), content=content, object_path=path)
 
@@ -188,6 +196,17 @@ def list_objects(
     query = {name: value for name, value in given.items() if value}
     path = resource.collection(namespace)
     return ApiRequest(method="GET", path=path, what=f"list {resource.kind} objects", query=query)
+
+
+def watch_objects(
+    resource: Resource, namespace: str = "", *, labels: str = "", fields: str = "", version: str, timeout_s: int
+) -> ApiRequest:
+    """Watch a kind's objects from a version on, for so long at most; the answer is one JSON document per line."""
+    given = {"labelSelector": labels, "fieldSelector": fields, "resourceVersion": version}
+    query = {name: value for name, value in given.items() if value}
+    query |= {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_s)}
+    path = resource.collection(namespace)
+    return ApiRequest(method="GET", path=path, what=f"watch {resource.kind} objects", query=query)
 
 
 def listed(answer: dict[str, Json]) -> tuple[dict[str, Json], ...]:

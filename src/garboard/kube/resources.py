@@ -55,6 +55,8 @@ _BUILT_IN = (
     Resource("Secret", "v1", "secrets"),
     Resource("ServiceAccount", "v1", "serviceaccounts"),
     Resource("Service", "v1", "services"),
+    Resource("Namespace", "v1", "namespaces", is_namespaced=False),
+    Resource("Event", "v1", "events"),
     Resource("Node", "v1", "nodes", is_namespaced=False),
     Resource("Pod", "v1", "pods"),
     Resource("Lease", "coordination.k8s.io/v1", "leases"),
@@ -74,11 +76,13 @@ _BUILT_IN = (
         "validatingadmissionpolicybindings",
         is_namespaced=False,
     ),
+    Resource("Job", "batch/v1", "jobs"),
     Resource("ServiceCIDR", "networking.k8s.io/v1", "servicecidrs", is_namespaced=False),
     Resource("Role", _RBAC, "roles"),
     Resource("RoleBinding", _RBAC, "rolebindings"),
     Resource("ClusterRole", _RBAC, "clusterroles", is_namespaced=False),
     Resource("ClusterRoleBinding", _RBAC, "clusterrolebindings", is_namespaced=False),
+    Resource("CustomResourceDefinition", "apiextensions.k8s.io/v1", "customresourcedefinitions", is_namespaced=False),
 )
 _BY_KIND = {each.kind: each for each in _BUILT_IN}
 

@@ -84,6 +84,18 @@ class ProvisionOrder:
     digest: str = ""  # of the documents that it was made of
 
 
+@dataclass(frozen=True, slots=True)
+class OwnedCluster:
+    """What an attempt is about to make: who else keeps it can find the cluster again, and use it."""
+
+    infra_id: str
+    metadata: bytes = field(repr=False)
+    kubeconfig: bytes = field(repr=False)
+    passwords: Mapping[str, bytes] = field(repr=False)  # by their names in auth/
+
+
+# Tells somebody else what is about to be made; nothing is made before it has returned.
+Publish: TypeAlias = Callable[[OwnedCluster], None]
 # Makes the installer, with the descriptor of the lock that its programs are to hold.
 InstallerOf: TypeAlias = Callable[[OutputScrubber, Reporter, int], Installer]
 
@@ -126,10 +138,10 @@ class Provisioner:
 
     def __init__(
         self, folder: WorkFolder, record: ProvisionRecord, installer: Installer, reporter: Reporter,
-        scrubber: OutputScrubber,
+        scrubber: OutputScrubber, publish: "Publish | None" = None,
     ) -> None:  # fmt: skip
         self._folder, self._record, self._installer = folder, record, installer
-        self._reporter, self._scrubber = reporter, scrubber
+        self._reporter, self._scrubber, self._publish = reporter, scrubber, publish
 
     def provision(self, order: ProvisionOrder) -> None:
         """Carry out stage after stage until the cluster is there."""
@@ -220,6 +232,8 @@ class Provisioner:
         infra_id = ""
         try:
             if stage in _VERBS:
+                if stage == CREATE_CLUSTER and self._publish is not None:
+                    self._publish(self._owned_by(attempt))
                 self._installer.run(_VERBS[stage], self._folder.path / attempt.folder)
                 self._learn(attempt)
             elif stage == "patch":
@@ -269,6 +283,12 @@ class Provisioner:
             if path.endswith(_PASSWORDS):
                 self._folder.write(path, data)
         self._folder.remove(FAILURE)
+
+    def _owned_by(self, attempt: AttemptRecord) -> "OwnedCluster":
+        kubeconfig = self._folder.read(f"{attempt.folder}/{KUBECONFIG}")
+        metadata = self._folder.read(_owned(attempt)) or b""
+        passwords = {path: data for path, data in self._auth(attempt) if path.endswith(_PASSWORDS)}
+        return OwnedCluster(attempt.infra_id, metadata, kubeconfig or b"", passwords)
 
     def _learn(self, attempt: AttemptRecord) -> None:
         """Know the credentials that the installer has made, before anything else is printed."""
@@ -342,6 +362,7 @@ def provisioner(
     installer_of: Callable[[ProvisionRecord], InstallerOf],
     reporter: Reporter,
     scrubber: OutputScrubber,
+    publish: Publish | None = None,
 ) -> Iterator[Provisioner]:
     """Open and lock a work folder for a command; without `new`, it has to have a record already."""
     with WorkFolder.opened(work) as folder, folder.locked(f"garboard {command}") as lock:
@@ -349,7 +370,7 @@ def provisioner(
         scrubbed = ScrubbedReporter(reporter, scrubber, folder)
         scrubbed.begin()
         installer = installer_of(record)(scrubber, scrubbed, lock)
-        yield Provisioner(folder, record, installer, scrubbed, scrubber)
+        yield Provisioner(folder, record, installer, scrubbed, scrubber, publish)
 
 
 def _record_of(folder: WorkFolder, new: ProvisionRecord | None) -> ProvisionRecord:

@@ -1,12 +1,11 @@
 """The asyncio client: a connection to a peer and the calls on it."""
 
 import asyncio
-import socket
 from types import TracebackType
 from typing import Self
 
-from garboard.net.connect import ProxyFailed, Route, open_connection
-from garboard.net.proxies import ProxyAddress
+from garboard.net.async_connect import connected_along
+from garboard.net.connect import Route
 from garboard.rpc.aio.call import AioClientCall
 from garboard.rpc.aio.link import AioLink
 from garboard.rpc.endpoint import ClientEndpoint, RpcConfig
@@ -108,7 +107,7 @@ class AioClient:
                 lambda: self.link, target.host, target.port, ssl=target.tls, server_hostname=name
             )
         else:
-            through = await _connected_through(target.proxy, target, timeout_s)
+            through = await connected_along(Route(target.host, target.port, target.proxy), timeout_s)
             await loop.create_connection(lambda: self.link, sock=through, ssl=target.tls, server_hostname=name)
 
     def _on_change(self, _link: AioLink) -> None:
@@ -121,24 +120,3 @@ class AioClient:
         if not self.can_call:
             reason = self.link.lost.result() if self.link.is_lost else self.link.farewell or "it is closing"
             raise PeerUnreachable(f"{self._target}: {reason}", hint="connect again", error_class="connection-lost")
-
-
-async def _connected_through(proxy: ProxyAddress, target: TcpTarget, timeout_s: float) -> socket.socket:
-    """A connection that the proxy has made to the target; it is asked in a thread, since that blocks."""
-    if proxy.scheme == "https":
-        # The socket would speak TLS already, and an event loop starts TLS on plain ones only.
-        raise ProxyFailed(f"the proxy {proxy} speaks TLS, which is not supported here; name it with http://")
-    route = Route(target.host, target.port, proxy)
-    connecting = asyncio.get_running_loop().run_in_executor(None, open_connection, route, timeout_s)
-    try:
-        connection = await asyncio.shield(connecting)
-    except asyncio.CancelledError:
-        connecting.add_done_callback(_close_unwanted)
-        raise
-    connection.setblocking(False)
-    return connection
-
-
-def _close_unwanted(connecting: "asyncio.Future[socket.socket]") -> None:
-    if not connecting.cancelled() and connecting.exception() is None:
-        connecting.result().close()

@@ -1,0 +1,46 @@
+"""`garboard fleet install`."""
+
+import click
+
+from garboard.cli.output import output_option, write_data
+from garboard.cli.token.access import dry_run_option, kubeconfig_option
+from garboard.engine import PutObject
+from garboard.engine.show import plan_as_json, plan_as_text
+from garboard.fleet.deploy import ControllerDeployment
+from garboard.node.fleet.deploying import deploy, plan_for
+from garboard.node.reporter import OutputFormat
+from garboard.node.tokens import find_kubeconfig
+
+_WANTED = ControllerDeployment()
+
+
+@click.command(epilog="Example: garboard fleet install --kubeconfig admin.conf --dry-run")
+@click.option("--namespace", default=_WANTED.namespace, show_default=True, help="Where the controller runs.")
+@click.option("--image", default=_WANTED.image, show_default=True, help="Image with garboard in it (`tunnel image`).")
+@click.option(
+    "--replicas", type=click.IntRange(1), default=_WANTED.replicas, show_default=True, help="One leads, others wait."
+)
+@kubeconfig_option
+@dry_run_option
+@output_option
+def install(
+    namespace: str, image: str, replicas: int, kubeconfig: str | None, dry_run: bool, output: OutputFormat
+) -> None:
+    """Put Hive's kinds into a cluster, with the controller that acts on them, its rights and its namespace.
+
+    It can be run again, and with a newer garboard. A cluster that has these kinds from Hive itself is refused, and
+    nothing in it is changed.
+    """
+    admin = find_kubeconfig(kubeconfig)
+    plan = plan_for(admin, ControllerDeployment(namespace=namespace, image=image, replicas=replicas))
+    if dry_run:
+        write_data(plan_as_json(plan), output, text=plan_as_text(plan))
+        return
+
+    def show(action: PutObject) -> None:
+        place = f"{action.namespace}/" if action.namespace else ""
+        click.echo(f"{action.kind} {place}{action.name} applied", err=output != "text")
+
+    deploy(admin, plan, show)
+    if output != "text":
+        write_data(plan_as_json(plan), output, text="")

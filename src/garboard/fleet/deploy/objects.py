@@ -1,0 +1,120 @@
+"""The controller as objects: its namespace and account, what it may do, and the Deployment that runs it."""
+
+from typing import Final
+
+from garboard.documents import Json
+from garboard.fleet.crds import OWNER, OWNER_LABEL
+from garboard.fleet.crds.definitions import GROUP
+from garboard.manifests.objects import RBAC_GROUP, Subject, binding, role, rule
+from garboard.model.tunnel import TUNNEL_IMAGE
+from garboard.values import dataclass
+
+NAME: Final = "garboard-fleet-controller"
+# Hive's own name: people who manage the clusters of a pool are bound to it, and bindings to it are copied.
+POOL_ADMIN: Final = "hive-cluster-pool-admin"
+# Where the controller answers /healthz, /readyz and /metrics.
+PORT: Final = 8080
+_USER: Final = 65532
+
+_EVERYTHING = ["get", "list", "watch", "create", "update", "patch", "delete"]
+_READING = ["get", "list", "watch"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerDeployment:
+    """How the controller is to run; of several replicas one leads."""
+
+    namespace: str = "garboard-fleet"
+    image: str = TUNNEL_IMAGE
+    replicas: int = 2
+
+
+def controller_objects(wanted: ControllerDeployment) -> tuple[dict[str, Json], ...]:
+    """Return the objects in the order in which each finds what it needs."""
+    made: tuple[dict[str, Json], ...] = (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wanted.namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": wanted.namespace}},
+        role(POOL_ADMIN, _pool_admin_rules()).content,
+        role(NAME, _rules()).content,
+        binding(NAME, NAME, [Subject("ServiceAccount", NAME, wanted.namespace)]).content,
+        role(NAME, _rules_at_home(), wanted.namespace).content,
+        binding(NAME, NAME, [Subject("ServiceAccount", NAME, wanted.namespace)], wanted.namespace).content,
+        _deployment(wanted),
+    )
+    return tuple(map(_labelled, made))
+
+
+def _labelled(content: dict[str, Json]) -> dict[str, Json]:
+    metadata = content["metadata"]
+    assert isinstance(metadata, dict)
+    return {**content, "metadata": {**metadata, "labels": {OWNER_LABEL: OWNER}}}
+
+
+def _rules() -> tuple[Json, ...]:
+    """Return what the controller may do in every namespace: pools make namespaces of their own."""
+    return (
+        rule(["*"], [*_EVERYTHING, "deletecollection"], api_group=GROUP),
+        rule(["namespaces", "secrets", "configmaps", "serviceaccounts"], _EVERYTHING),
+        rule(["pods", "pods/log"], [*_READING, "delete"]),
+        rule(["events"], ["create", "patch"]),
+        rule(["jobs"], _EVERYTHING, api_group="batch"),
+        rule(["roles", "rolebindings"], _EVERYTHING, api_group=RBAC_GROUP),
+        # Else it could copy only bindings to what it may do itself.
+        rule(["clusterroles"], ["bind"], names=[POOL_ADMIN], api_group=RBAC_GROUP),
+        rule(["customresourcedefinitions"], _READING, api_group="apiextensions.k8s.io"),
+    )
+
+
+def _rules_at_home() -> tuple[Json, ...]:
+    return (rule(["leases"], ["get", "list", "watch", "create", "update", "delete"], api_group="coordination.k8s.io"),)
+
+
+def _pool_admin_rules() -> tuple[Json, ...]:
+    return (
+        rule(["clusterpools", "clusterclaims", "clusterdeploymentcustomizations"], _EVERYTHING, api_group=GROUP),
+        rule(["clusterdeployments", "clusterprovisions", "clusterdeprovisions"], _READING, api_group=GROUP),
+        rule(["pods", "pods/log", "events"], _READING),
+    )
+
+
+def _deployment(wanted: ControllerDeployment) -> dict[str, Json]:
+    labels: dict[str, Json] = {"app.kubernetes.io/name": NAME}
+    pod: dict[str, Json] = {
+        "serviceAccountName": NAME,
+        "containers": [_container(wanted)],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+        "securityContext": {"runAsNonRoot": True, "runAsUser": _USER, "seccompProfile": {"type": "RuntimeDefault"}},
+    }
+    spec: dict[str, Json] = {
+        "replicas": wanted.replicas,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    metadata: dict[str, Json] = {"name": NAME, "namespace": wanted.namespace}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def _container(wanted: ControllerDeployment) -> dict[str, Json]:
+    return {
+        "name": "controller",
+        "image": wanted.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": [
+            "fleet", "controller", "--provisioner", "job", "--image", wanted.image, "--leader-elect",
+            "--lease-namespace", wanted.namespace, "--metrics-address", f"0.0.0.0:{PORT}",
+        ],
+        "ports": [{"name": "http", "containerPort": PORT}],
+        "livenessProbe": _probe("/healthz"),
+        "readinessProbe": _probe("/readyz"),
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # of the pod's own
+    }  # fmt: skip
+
+
+def _probe(path: str) -> Json:
+    return {"httpGet": {"path": path, "port": "http"}, "periodSeconds": 10, "failureThreshold": 3}
