@@ -86,7 +86,8 @@ def test_what_moved_on_the_way_is_refused_with_who_wrote_it() -> None:
     observed = ObservedCluster(
         snapshot=on_node(moved, "cp1"), last_writers={"kubelet-config": "kubectl-edit at noon", "kube-proxy": ""}
     )
-    with pytest.raises(StalePlan, match=r"last written: kubelet-config by kubectl-edit at noon\)"):
+    told = r"kube-system/kubelet-config has moved \(last written: kubelet-config by kubectl-edit at noon\)"
+    with pytest.raises(StalePlan, match=told):
         stale_request(handed.saved, handed.request, handed.intent, observed)
 
 
@@ -115,8 +116,8 @@ def test_codes_that_were_accepted_when_a_plan_was_saved_still_are() -> None:
     assert intent.accepted == ("unknown-flag", "shrinks-capacity")
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"plan": {}, "texts": {}, "more": 1}', b"\xff",
-                                  b'{"plan": {}, "texts": {}, "patches": {"a": "%"}}'])  # fmt: skip
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"plan": {}, "texts": {}, "observed": {}, "more": 1}', b"\xff",
+                                  b'{"plan": {}, "texts": {}, "observed": {}, "patches": {"a": "%"}}'])  # fmt: skip
 def test_what_is_no_change_of_a_coordinator_is_refused(data: bytes) -> None:
     with pytest.raises(BadDocument, match="holds no change of a coordinator"):
         read_handed(data)
@@ -124,3 +125,17 @@ def test_what_is_no_change_of_a_coordinator_is_refused(data: bytes) -> None:
 
 def test_a_new_version_that_changes_nothing_has_no_parts() -> None:
     assert plan_change(unseen(), new_version()).parts == ()
+
+
+def test_how_a_node_is_doing_makes_no_plan_stale() -> None:
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    own = {"key": "example.com/dedicated", "effect": "NoSchedule"}
+
+    def with_taints(*taints: dict[str, str]) -> ClusterSnapshot:
+        nodes = [
+            msgspec.structs.replace(each, settings=msgspec.structs.replace(each.settings, taints=[*taints]))
+            for each in unseen().nodes
+        ]
+        return msgspec.structs.replace(unseen(), nodes=nodes)
+
+    assert observations(with_taints(taint, own)) == observations(with_taints(own)) != observations(unseen())

@@ -30,6 +30,7 @@ class _Handed(
     """The document on standard input."""
 
     plan: dict[str, Any]
+    observed: dict[str, str]
     texts: dict[str, str]
     patch_sets: dict[str, str] | None = None
     patches: dict[str, str] | None = None  # in base64, by path
@@ -63,6 +64,7 @@ def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan
     recorded = request.patch_sets if isinstance(request, RecordedState) else None
     document = _Handed(
         plan=json.loads(json.dumps(plan_document(expected))),
+        observed={each.name: each.digest for each in expected.observed},
         texts=dict(state.texts),
         patch_sets=None if recorded is None else dict(recorded),
         patches=patches,
@@ -102,9 +104,8 @@ def read_handed(data: bytes) -> CoordinatedChange:
         ),
         drift=found.drift,
     )
-    return CoordinatedChange(
-        saved=SavedPlan(found.plan, "the coordinator's plan"), request=request, intent=intent, drains=found.drains
-    )
+    saved = SavedPlan(found.plan, "the coordinator's plan", found.observed)
+    return CoordinatedChange(saved=saved, request=request, intent=intent, drains=found.drains)
 
 
 def _request(found: _Handed) -> ChangeRequest:

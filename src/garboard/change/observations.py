@@ -4,11 +4,14 @@ import hashlib
 import json
 from collections.abc import Iterator
 
+import msgspec
+
 from garboard.change.snapshot import ClusterSnapshot, SnapshotNode, contents_of
 from garboard.engine import Observation
 
 # What changes all the time, and what no plan is made from.
 _VOLATILE_NODE = {"ready", "pods", "labels", "annotations", "mirrorPods", "certificates", "allocatable", "kernel", "os"}
+_CONDITIONS = "node.kubernetes.io/"  # taints by which the cluster says how a node is doing
 _VOLATILE_POD = {"ready", "restarts"}
 
 
@@ -36,7 +39,10 @@ def _steady(node: SnapshotNode) -> dict[str, object]:
         name: {key: value for key, value in contents_of(pod).items() if key not in _VOLATILE_POD}
         for name, pod in node.mirror_pods.items()
     }
-    return {**{name: value for name, value in members.items() if name not in _VOLATILE_NODE}, "mirrorPods": pods}
+    steady = {name: value for name, value in members.items() if name not in _VOLATILE_NODE}
+    taints = [each for each in node.settings.taints if not each.get("key", "").startswith(_CONDITIONS)]
+    settings = contents_of(msgspec.structs.replace(node.settings, taints=taints))
+    return {**steady, "settings": settings, "mirrorPods": pods}
 
 
 def _digest(value: object) -> str:

@@ -6,6 +6,7 @@ which have to be as they were.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -27,10 +28,11 @@ _AGAIN = "nothing was changed; plan again, and look at what the plan says now"
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """The document of a plan, with the name of its file."""
+    """The document of a plan, with the name of its file, and where that is known each thing it was made from."""
 
     document: Mapping[str, Any]
     source: str = "the plan"
+    observed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def first(self) -> str:
@@ -84,9 +86,17 @@ class SavedPlan:
         documents = [plan_document(each) for each in plans]
         same = [each for each in documents if each["digest"] == self.document["digest"]]
         if not same:
-            raise StalePlan("the plan is stale: what it was made from has moved", hint=_AGAIN)
+            raise StalePlan(f"the plan is stale: {self._moved(plans)} moved", hint=_AGAIN)
         if not any(_work(each) == _work(self.document) for each in documents):
             raise StalePlan("the plan is stale: another one would be made now", hint=_AGAIN)
+
+    def _moved(self, plans: Sequence[ChangePlan]) -> str:
+        """Name what has moved since, if that is known: in the view in which the least has."""
+        views = [{each.name: each.digest for each in plan.observed} for plan in plans]
+        moved = [sorted(name for name in {*view, *self.observed} if view.get(name) != self.observed.get(name))
+                 for view in views]  # fmt: skip
+        least = min(moved, key=len, default=[]) if self.observed else []
+        return f"{', '.join(least)} {'has' if len(least) == 1 else 'have'}" if least else "what it was made from has"
 
 
 def read_plan(data: bytes, *, source: str) -> SavedPlan:

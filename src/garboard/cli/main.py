@@ -36,7 +36,7 @@ COMMANDS = {
     "runs": LazyCommand("garboard.cli.runs:runs", "List the runs of this node, confirm one, forget a damaged one."),
     "reset": LazyCommand("garboard.cli.reset:reset", "Remove what init or join made on this machine."),
     "change": LazyCommand(
-        "garboard.cli.change:change", "Plan changes of a cluster, and see how far it has drifted (KEP-28)."
+        "garboard.cli.change:change", "Plan changes of a cluster, carry them out, and see its drift (KEP-28)."
     ),
     "patch": LazyCommand("garboard.cli.patch:patch", "Apply, check, explain and make patches (KEP-1739)."),
     "config": LazyCommand("garboard.cli.config:config", "Print, check and convert kubeadm configurations."),

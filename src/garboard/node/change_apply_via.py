@@ -161,10 +161,15 @@ def stopped(coordinator: Coordinator, error: CoordinatorStopped) -> GarboardErro
     found = _STATUS.search(part.reason)
     status = int(found[1]) if found else 0
     hint = "garboard change resume goes on from there; garboard change rollback REV --via takes all of it back"
-    if index == 0 and status in (ChangeBlocked.exit_code, ChangeRolledBack.exit_code, ChangeInProgress.exit_code):
+    ended = (ChangeBlocked.exit_code, ChangeRolledBack.exit_code, ChangeInProgress.exit_code)
+    is_untouched = part.state == "failed" and not part.run and status
+    if index == 0 and (status in ended or is_untouched):
         coordinator.abandon(record.name)
         hint = f"nothing was changed elsewhere; what {record.titles[0]} said above tells why"
     kinds: dict[int, type[GarboardError]] = {
         each.exit_code: each for each in (ChangeBlocked, ChangeRolledBack, ChangeInProgress)
     }
+    if index == 0 and is_untouched and status not in kinds:
+        error.hint = hint
+        return error
     return kinds.get(status, ChangeNeedsHelp)(error.message, hint=hint)

@@ -21,6 +21,7 @@ from garboard.model.paths import DEFAULT_CERTIFICATES_DIR, KUBELET_CONF
 from garboard.node.masking import masked, masked_document
 from garboard.node.own_node import own_name, read_members, read_node_files
 from garboard.node.tokens import AdminKubeconfig, find_kubeconfig
+from garboard.phases.node.records import ANNOTATION as PATCH_SET
 from garboard.values import dataclass
 
 # What kubeadm lets the users of kubelets read.
@@ -92,9 +93,10 @@ def _observe_as_node(admin: AdminKubeconfig, paths: tuple[str, ...]) -> Observed
     name = own_name(NodeMachine(None), b"")
     with admin.connect() as client:
         found = {each: _read(client, each) for each in _OF_NODES}
-        with suppress(Forbidden):  # who may read the record of patches is stored with it
-            found[reads.PATCH_RECORD] = _read(client, reads.PATCH_RECORD)
         node = client.find("Node", "", name)
+        if at(node, "metadata", "annotations", PATCH_SET):
+            with suppress(Forbidden):  # who may read the record of patches is stored with it
+                found[reads.PATCH_RECORD] = _read(client, reads.PATCH_RECORD)
     found[reads.NODES] = (node,) if node else ()
     snapshot = snapshot_of(FoundObjects(found, (), _now()))
     note = f"anything but this node: {KUBELET_CONF} may not; name an administrator's kubeconfig with --kubeconfig"
