@@ -24,10 +24,13 @@ ANYWHERE = (
     "phases/", "change/", "fleet/", "engine/__init__.py",
     "engine/undo.py", "engine/undo_files.py", "engine/undo_objects.py", "engine/undo_running.py",
 )  # fmt: skip
+# Short runs on the cluster alone, without a workflow: the policy of agents, and a server-side apply of definitions.
+_OF_CLUSTERS = ("node/change_agent.py", "node/fleet/deploying.py")
 # Who else has to know a kind, and why.
 BESIDES = {
-    "WriteFile": {"engine/file_content.py"},  # what it is written with
-    "RemoveFile": {"engine/execute.py"},  # what a killed write left
+    "MakeFolder": {"node/change_arming.py"},  # what a node in a change notes for itself is a run of its own
+    "WriteFile": {"engine/file_content.py", "node/change_arming.py"},  # what it is written with
+    "RemoveFile": {"engine/execute.py", "node/change_arming.py"},  # what a killed write left
     "Issue": {"node/wiring.py"},  # keys are made ahead
     "AwaitGate": {"node/wiring.py"},  # a kubeconfig that the kubelet makes meanwhile
     "PutObject": {
@@ -35,9 +38,12 @@ BESIDES = {
         "node/workflow.py",
         "node/tokens.py",
         "node/upgrade_preview.py",
-    },  # its kubeconfig; --print-manifest
-    "PatchObject": {"node/wiring.py", "node/tokens.py"},
-    "DeleteObject": {"node/tokens.py"},
+        *_OF_CLUSTERS,
+        "node/change_apply_status.py",
+        "cli/fleet/install.py",
+    },  # its kubeconfig; --print-manifest; the state of a target; what is shown of it
+    "PatchObject": {"node/wiring.py", "node/tokens.py", "node/fleet/deploying.py"},
+    "DeleteObject": {"node/tokens.py", "node/change_resume.py", *_OF_CLUSTERS},
     # What a service will write to; whether what came into a folder meanwhile can be of a service or a pod.
     "ControlService": {"engine/pre_image.py", "engine/newcomers.py"},
     "RemoveSandboxes": {"engine/newcomers.py"},

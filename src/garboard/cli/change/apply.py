@@ -8,11 +8,7 @@ from garboard.change.coordinated import read_handed
 from garboard.change.node_work import DriftPolicy
 from garboard.change.rollout import ChangeIntent
 from garboard.change.saved_plan import read_plan
-from garboard.cli.change.carrying import (
-    ApplyFlags,
-    apply_options,
-    message_option,
-)
+from garboard.cli.change.carrying import ApplyFlags, apply_options, message_option
 from garboard.cli.change.requests import RequestOptions, accept_option, drift_option, request_options
 from garboard.cli.console import ConsoleReporter
 from garboard.cli.token.access import kubeconfig_option
@@ -64,33 +60,29 @@ def apply(
     if bool(plan) == asked.is_given:
         raise BadUsage("say what to change: a PLAN, or the options of change plan", hint="garboard change plan --help")
     if coordinated:
-        handed = read_handed(read_file("-"))
-        return apply_change(
-            flags.of(
-                ApplyRequest(
-                    request=handed.request,
-                    saved=handed.saved,
-                    intent=handed.intent,
-                    kubeconfig=kubeconfig,
-                    drains=handed.drains,
-                )
-            ),
-            this_node(reporter),
-        )
+        return apply_change(flags.of(_handed(kubeconfig)), this_node(reporter))
+    typed = asked.typed or f"the plan {plan}"
+    intent = ChangeIntent(author=who(), message=message, request=typed, accepted=accepted, drift=drift)
     wanted = flags.of(
         ApplyRequest(
             request=None if plan else asked.request(),
             saved=read_plan(read_file(plan, limit=_PLAN_BYTES), source=plan) if plan else None,
-            intent=ChangeIntent(
-                author=who(),
-                message=message,
-                request=asked.typed or f"the plan {plan}",
-                accepted=accepted,
-                drift=drift,
-            ),
+            intent=intent,
             kubeconfig=kubeconfig,
         )
     )
     if flags.via:
         return change_apply_via.apply_via(wanted, Via.parse(flags.via), this_node(reporter))
     return apply_change(wanted, this_node(reporter))
+
+
+def _handed(kubeconfig: str | None) -> ApplyRequest:
+    """Return what a coordinator hands over on standard input."""
+    handed = read_handed(read_file("-"))
+    return ApplyRequest(
+        request=handed.request,
+        saved=handed.saved,
+        intent=handed.intent,
+        kubeconfig=kubeconfig,
+        drains=handed.drains,
+    )

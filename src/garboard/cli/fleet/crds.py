@@ -9,7 +9,7 @@ from garboard.documents import write_yaml
 from garboard.fleet.crds import custom_resource_definitions
 
 
-@click.command(epilog="Example: garboard fleet crds | kubectl apply --server-side -f -")
+@click.command(epilog="Example: garboard fleet crds -o json")
 @click.option(
     "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True, help="How to print them."
 )
