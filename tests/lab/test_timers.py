@@ -74,6 +74,34 @@ def test_timer_that_has_elapsed_gets_another_moment_only_if_it_is_started_anew(i
     assert fired(folders, scene).count("x") == 1 + is_stopped_first
 
 
+def test_repeated_timer_counts_from_its_start_and_then_from_the_end_of_its_service() -> None:
+    timer = TimerUnit("x", "x", None, after_s=10.0, again_s=30.0)
+    folders, fired_at, is_running = MemoryUnitFolders(now_s=100.0), list[float](), False
+
+    def fire(_service: str) -> None:
+        nonlocal is_running
+        is_running = True
+        fired_at.append(folders.now_s)
+
+    async def at(now_s: float) -> None:
+        folders.now_s = now_s
+        await asyncio.sleep(10 * LOOK_EVERY_S)
+
+    async def run() -> None:
+        nonlocal is_running
+        timers = Timers(folders, fire, folders.clock_s, lambda _service: is_running)
+        timers.start(timer)
+        for now_s in (100.0, 109.0, 110.0, 500.0):
+            await at(now_s)
+        is_running = False
+        for now_s in (501.0, 530.0, 531.0):
+            await at(now_s)
+        timers.forget()
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert fired_at == [110.0, 531.0]
+
+
 def test_timer_that_is_stopped_does_not_fire() -> None:
     async def scene(timers: Timers) -> None:
         timers.start(PERSISTENT)

@@ -19,6 +19,13 @@ def test_own_unit_files_are_understood() -> None:
     )
 
 
+def test_own_repeated_timer_is_understood() -> None:
+    timed = TimedCommand(name="garboard-x", summary="x", command=("/bin/x",), at=AT, every_s=15, spread_s=5)
+    _, timer = (data.decode() for data in timer_files(timed).values())
+    read = read_timer("garboard-x", timer)
+    assert (read.at_s, read.after_s, read.again_s) == (AT.timestamp(), 15.0, 15.0)
+
+
 def test_service_is_read_with_what_the_lab_knows() -> None:
     text = """
 ; a comment
@@ -79,6 +86,8 @@ def test_service_that_would_do_something_else_is_refused(service: str) -> None:
         pytest.param("OnCalendar=2031-05-04 03:02:01 Europe/Berlin", id="another zone"),
         pytest.param("OnCalendar=2031-05-04 03:02:01 UTC\nOnBootSec=5", id="since the start"),
         pytest.param("OnCalendar=2031-05-04 03:02:01 UTC\nOnCalendar=2032-05-04 03:02:01 UTC", id="twice"),
+        pytest.param("OnActiveSec=5\nOnActiveSec=9", id="twice since it was started"),
+        pytest.param("OnCalendar=daily\nOnActiveSec=5", id="every day, too"),
     ],
 )
 def test_timer_that_would_fire_at_another_time_is_refused(timer: str) -> None:

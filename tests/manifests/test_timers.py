@@ -24,6 +24,9 @@ def changed(**members: object) -> TimedCommand:
     return TimedCommand(**{**named, **members})  # type: ignore[arg-type]  # tests give wrong ones on purpose
 
 
+REPEATED = changed(at=None, every_s=60, spread_s=10)
+
+
 def test_service_runs_once_and_the_timer_starts_it_also_later() -> None:
     service, timer = (data.decode() for data in timer_files(REVERT).values())
     assert tuple(timer_files(REVERT)) == unit_paths("garboard-revert")
@@ -39,6 +42,13 @@ def test_service_runs_once_and_the_timer_starts_it_also_later() -> None:
         "[Timer]\nOnCalendar=2031-05-04 03:02:01 UTC\nPersistent=true\nAccuracySec=1s\n\n"
         "[Install]\nWantedBy=timers.target\n"
     )
+
+
+def test_repeated_command_runs_again_after_it_has_ended_whatever_the_clock_says() -> None:
+    _, timer = (data.decode() for data in timer_files(REPEATED).values())
+    assert "[Timer]\nOnActiveSec=60\nOnUnitInactiveSec=60\nRandomizedDelaySec=10\nAccuracySec=1s\n" in timer
+    _, both = (data.decode() for data in timer_files(changed(every_s=15)).values())
+    assert "OnCalendar=2031-05-04 03:02:01 UTC\nPersistent=true\nOnActiveSec=15\nOnUnitInactiveSec=15\n" in both
 
 
 @given(
@@ -65,6 +75,7 @@ def test_timer_is_never_early_and_less_than_a_second_late(moment: datetime, zone
         pytest.param({"summary": "one\nExecStart=/bin/sh"}, id="another line"),
         pytest.param({"summary": "it goes on\\"}, id="a line that goes on"),
         pytest.param({"at": AT.replace(tzinfo=None)}, id="no time zone"),
+        pytest.param({"at": None}, id="never"),
     ],
 )
 def test_what_a_unit_file_would_read_otherwise_is_refused(members: dict[str, object]) -> None:
@@ -73,19 +84,20 @@ def test_what_a_unit_file_would_read_otherwise_is_refused(members: dict[str, obj
 
 
 @pytest.mark.real
-def test_systemd_accepts_what_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("timed", [REVERT, REPEATED, changed(every_s=15)], ids=["a moment", "repeated", "both"])
+def test_systemd_accepts_what_is_written(tmp_path: Path, timed: TimedCommand) -> None:
     """It reads unit files without running; what it does not know is a warning that names the file."""
     analyze = shutil.which("systemd-analyze")
     assert analyze, "systemd-analyze is missing: install the Debian package systemd"
-    files = [tmp_path / Path(path).name for path in timer_files(REVERT)]
-    for file, data in zip(files, timer_files(REVERT).values(), strict=True):
+    files = [tmp_path / Path(path).name for path in timer_files(timed)]
+    for file, data in zip(files, timer_files(timed).values(), strict=True):
         file.write_bytes(data)
     said = subprocess.run([analyze, "verify", *files], capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     assert [line for line in said.stderr.splitlines() if "garboard-revert" in line] == []
-    files[1].write_text(files[1].read_text().replace("Persistent", "Persistant"))
+    files[1].write_text(files[1].read_text().replace("AccuracySec", "AccuracySac"))
     said = subprocess.run([analyze, "verify", *files], capture_output=True, text=True, check=False)
-    assert "Persistant" in said.stderr, "it warns of nothing"
+    assert "AccuracySac" in said.stderr, "it warns of nothing"
 
 
 @pytest.mark.real

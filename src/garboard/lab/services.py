@@ -89,7 +89,7 @@ class Units:
     ) -> None:
         self._services, self._enter, self._log, self._folders = services, enter, log, folders
         self._units = {name: RunningUnit(unit) for name, unit in UNITS.items()}
-        self._timers = Timers(folders, self._fire, clock_s)
+        self._timers = Timers(folders, self._fire, clock_s, self._is_running)
 
     def words(self) -> dict[str, Json]:
         """The state of each unit in a word."""
@@ -107,6 +107,10 @@ class Units:
         """Start what the node has enabled, as a machine does when it starts."""
         for name in self._folders.enabled():
             self._attempt(name)
+
+    def _is_running(self, service: str) -> bool:
+        unit = self._units.get(service)
+        return unit is not None and unit.state.wanted
 
     def _fire(self, service: str) -> None:
         self._attempt(f"{service}.service")

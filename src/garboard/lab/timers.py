@@ -17,17 +17,23 @@ class RunningTimer:
 
     timer: TimerUnit
     base_s: float
+    idle_since_s: float | None  # from when the repetition counts; None while its service runs
+    has_repeated: bool = False
     has_elapsed: bool = False  # it fires no more, also with another moment, until it is started anew
     task: asyncio.Task[None] | None = None
 
 
 class Timers:
-    """The started timers of one node; `fire` starts a service by its name."""
+    """The started timers of one node; `fire` starts a service by its name, unless it runs."""
 
     def __init__(
-        self, folders: UnitFolders, fire: Callable[[str], None], clock_s: Callable[[], float] = time.time
+        self,
+        folders: UnitFolders,
+        fire: Callable[[str], None],
+        clock_s: Callable[[], float] = time.time,
+        is_running: Callable[[str], bool] = lambda _service: False,
     ) -> None:
-        self._folders, self._fire, self._clock_s = folders, fire, clock_s
+        self._folders, self._fire, self._clock_s, self._is_running = folders, fire, clock_s, is_running
         self._running: dict[str, RunningTimer] = {}
 
     def is_active(self, name: str) -> bool:
@@ -44,7 +50,7 @@ class Timers:
         if timer.name in self._running:
             self._running[timer.name].timer = timer
             return
-        running = RunningTimer(timer, self._base_s(timer))
+        running = RunningTimer(timer, self._base_s(timer), self._clock_s())
         self._running[timer.name] = running
         running.task = asyncio.get_running_loop().create_task(self._wait(running))
 
@@ -76,5 +82,17 @@ class Timers:
                 if running.timer.is_persistent:
                     self._folders.note_fired(f"{running.timer.name}.timer")
                 self._fire(running.timer.service)
-            running.has_elapsed = running.has_elapsed or now_s >= running.timer.at_s
+            running.has_elapsed = running.has_elapsed or running.timer.has_passed(now_s)
+            self._repeat(running, now_s)
             await asyncio.sleep(LOOK_EVERY_S)
+
+    def _repeat(self, running: RunningTimer, now_s: float) -> None:
+        """Fire if the service has not run for long enough: since the timer was started, or since it ended."""
+        span_s = running.timer.again_s if running.has_repeated else running.timer.after_s
+        if self._is_running(running.timer.service):
+            running.has_repeated, running.idle_since_s = True, None
+        elif running.idle_since_s is None:
+            running.idle_since_s = now_s
+        elif span_s is not None and now_s - running.idle_since_s >= span_s:
+            running.has_repeated, running.idle_since_s = True, None
+            self._fire(running.timer.service)

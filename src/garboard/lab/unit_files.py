@@ -20,6 +20,8 @@ RESTART_AFTER_S = 0.1
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)\s*")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?: UTC)?")
+_SPAN_KEYS = ("OnActiveSec", "OnUnitInactiveSec")
+_MOMENT_KEYS = ("OnCalendar", *_SPAN_KEYS)
 _TRUE = ("1", "yes", "true", "on")
 
 
@@ -55,17 +57,25 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class TimerUnit:
-    """A timer: the service that it starts, and the moment, in seconds since 1970."""
+    """A timer: the service that it starts, and the moment, in seconds since 1970; None if it has none.
+
+    `after_s` the timer was started it starts the service, too, and `again_s` after that has ended.
+    """
 
     name: str
     service: str
-    at_s: float
+    at_s: float | None
     is_persistent: bool = False
     wanted_by: tuple[str, ...] = ()
+    after_s: float | None = None
+    again_s: float | None = None
 
     def is_due(self, base_s: float, now_s: float) -> bool:
         """Say whether it fires; `base_s` is when it fired last or, if it never did, when it was first started."""
-        return base_s < self.at_s <= now_s
+        return self.at_s is not None and base_s < self.at_s <= now_s
+
+    def has_passed(self, now_s: float) -> bool:
+        return self.at_s is not None and now_s >= self.at_s
 
 
 def read_service(name: str, text: str) -> Unit:
@@ -100,17 +110,29 @@ def read_timer(name: str, text: str) -> TimerUnit:
     timer = sections.get("Timer", {})
     moments = timer.get("OnCalendar", [])
     found = _MOMENT.fullmatch(moments[0]) if len(moments) == 1 else None
-    if found is None or any(each.startswith("On") and each != "OnCalendar" for each in timer):
+    unknown = [each for each in timer if each.startswith("On") and each not in _MOMENT_KEYS]
+    repeats = {key: _once(name, timer, key) for key in _SPAN_KEYS}
+    if (moments and found is None) or unknown or not (moments or any(repeats.values())):
         raise BadUnitFile(
-            f"{name}.timer: the lab knows timers for one moment only", hint="write OnCalendar=2026-11-16 22:10:00 UTC"
+            f"{name}.timer: the lab knows one moment, {' and '.join(_SPAN_KEYS)}",
+            hint="write OnCalendar=2026-11-16 22:10:00 UTC, or OnActiveSec=15 with OnUnitInactiveSec=15",
         )
     return TimerUnit(
         name=name,
         service=_last(timer, "Unit", f"{name}.service").removesuffix(".service"),
-        at_s=datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp(),
+        at_s=datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp() if found else None,
         is_persistent=_last(timer, "Persistent", "no") in _TRUE,
         wanted_by=_wanted_by(sections),
+        after_s=repeats["OnActiveSec"],
+        again_s=repeats["OnUnitInactiveSec"],
     )
+
+
+def _once(name: str, timer: Section, key: str) -> float | None:
+    spans = timer.get(key, [])
+    if len(spans) > 1:
+        raise BadUnitFile(f"{name}.timer has {len(spans)} lines of {key}=", hint="write one")
+    return _seconds(spans[0]) if spans else None
 
 
 def _sections(text: str) -> dict[str, Section]:

@@ -1,10 +1,11 @@
-"""Timers of systemd: a command that runs once at a moment, also if the machine was off then. Pure.
+"""Timers of systemd: a command that runs once at a moment, also if the machine was off then; or again and again. Pure.
 
 Unit and timer are files, because a transient unit vanishes when the machine starts again. The timer is outside of our
 process: it fires whatever has become of that, and of the cluster.
 """
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from garboard.errors import InvalidValue
@@ -31,8 +32,7 @@ _TIMER = """\
 Description=When to: {summary}
 
 [Timer]
-OnCalendar={at}
-Persistent=true
+{moments}
 AccuracySec=1s
 
 [Install]
@@ -42,12 +42,18 @@ WantedBy=timers.target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedCommand:
-    """A command that systemd runs `at` a moment; `name` is that of its units, without their endings."""
+    """A command that systemd runs `at` a moment, or again and again; `name` is that of its units, without endings.
+
+    With `every_s` it is run so long after the timer was started, and after it has ended; `spread_s` more at most, so
+    that machines which start together do not ask together.
+    """
 
     name: str
     summary: str
     command: tuple[str, ...]
-    at: datetime
+    at: datetime | None = None
+    every_s: int = 0
+    spread_s: int = 0
 
 
 def unit_paths(name: str) -> tuple[str, str]:
@@ -61,8 +67,19 @@ def timer_files(timed: TimedCommand) -> dict[str, bytes]:
     summary, (service, timer) = timed.summary.replace("%", "%%"), unit_paths(timed.name)
     return {
         service: _SERVICE.format(summary=summary, command=" ".join(timed.command)).encode(),
-        timer: _TIMER.format(summary=summary, at=calendar_time(timed.at)).encode(),
+        timer: _TIMER.format(summary=summary, moments="\n".join(_moments(timed))).encode(),
     }
+
+
+def _moments(timed: TimedCommand) -> Iterator[str]:
+    if timed.at is not None:
+        yield f"OnCalendar={calendar_time(timed.at)}"
+        yield "Persistent=true"
+    if timed.every_s:
+        yield f"OnActiveSec={timed.every_s}"
+        yield f"OnUnitInactiveSec={timed.every_s}"
+    if timed.spread_s:
+        yield f"RandomizedDelaySec={timed.spread_s}"
 
 
 def calendar_time(moment: datetime) -> str:
@@ -76,7 +93,9 @@ def calendar_time(moment: datetime) -> str:
 def _check(timed: TimedCommand) -> None:
     if not _NAME.fullmatch(timed.name):
         raise InvalidValue(f"{timed.name!r} is no name of a timer of ours", hint="such as garboard-revert")
-    if timed.at.tzinfo is None:
+    if timed.at is None and timed.every_s <= 0:
+        raise InvalidValue(f"{timed.name} would never run", hint="give it a moment, or how often it runs")
+    if timed.at is not None and timed.at.tzinfo is None:
         raise InvalidValue(f"{timed.at} is no moment without its time zone")
     if not timed.summary.isprintable() or not timed.summary or timed.summary.endswith("\\"):
         raise InvalidValue(f"{timed.summary!r} is no line of a unit file")
