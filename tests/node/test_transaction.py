@@ -813,6 +813,54 @@ def test_run_that_was_killed_before_it_said_until_when_waits_once_it_is_resumed(
     assert waiting.state == "unconfirmed"
 
 
+UNTIL = datetime(2031, 5, 4, 3, 0, tzinfo=UTC)
+
+
+def test_run_of_several_nodes_waits_until_their_common_moment_and_until_a_later_one(waiting: Unconfirmed) -> None:
+    waiting.transactions.carry_out(waiting.plan, RunSettings(), RunOptions(command="change", confirm_by=UNTIL))
+    (found,) = waiting.transactions.runs.unconfirmed()
+    assert (found.record.until, found.header.confirm_by) == (UNTIL, UNTIL)
+    waiting.transactions.extend(found.header.run, UNTIL + timedelta(minutes=5))
+    (found,) = waiting.transactions.runs.unconfirmed()
+    assert found.record.until == UNTIL + timedelta(minutes=5)
+    lines = found.folder.lines()
+    waiting.transactions.extend(found.header.run, UNTIL + timedelta(minutes=5))
+    assert found.folder.lines() == lines, "it says so already"
+    assert waiting.transactions.confirm() == found.header.run
+
+
+@pytest.mark.parametrize(
+    ("text", "is_edited"),
+    [
+        pytest.param("new", False, id="as it was written"),
+        pytest.param("former", False, id="somebody has put it back"),
+        pytest.param("mine", True, id="edited since"),
+        pytest.param(None, True, id="removed since"),
+    ],
+)
+def test_only_what_is_as_the_run_wrote_it_is_taken_back(
+    waiting: Unconfirmed, text: str | None, is_edited: bool
+) -> None:
+    name = waiting.carry_out()
+    if text is None:
+        waiting.file.unlink()
+    else:
+        waiting.file.write_text(text)
+    options = RunOptions(command="undo")
+    edited = waiting.transactions.take_back(options, name, reaches_cluster=False)
+    assert edited == (frozenset([str(waiting.file)]) if is_edited else frozenset())
+    found = waiting.file.read_text() if waiting.file.exists() else None
+    assert found == (text if is_edited else "former")
+    assert (waiting.state, waiting.made.exists()) == ("reverted", False)
+
+
+def test_taking_back_that_was_cut_short_goes_on(waiting: Unconfirmed) -> None:
+    name = waiting.carry_out()
+    kill_at("1 begun", ["undo", name])
+    waiting.transactions.take_back(RunOptions(command="undo"), name, reaches_cluster=True)
+    assert (waiting.state, waiting.is_former) == ("reverted", True)
+
+
 @pytest.fixture
 def has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of whatever waits to be confirmed has passed."""

@@ -12,6 +12,7 @@ from garboard.engine.action import Action
 from garboard.engine.pre_image import digest_of
 from garboard.errors import GarboardError
 from garboard.host.node_machine import NodeMachine
+from garboard.model.paths import manifest_path
 from garboard.node.interpreters.leases import NodeLeases
 from garboard.node.runs import Runs
 from garboard.node.transaction import RunOptions, Transactions
@@ -57,7 +58,7 @@ class SwapRun:
     reporter: MemoryReporter
     steps: tuple[Step, ...] = STEPS
 
-    def carry_out(self) -> None:
+    def carry_out(self, options: RunOptions = OPTIONS) -> None:
         machine = self.node.machine
 
         @contextmanager
@@ -71,7 +72,7 @@ class SwapRun:
         self.monkeypatch.setattr("garboard.node.transaction.wired_for", wired)
         transactions = Transactions(Runs(NodeMachine(None)), self.reporter)
         with transactions.locked("swap"):
-            transactions.carry_out(with_preconditions(Plan(self.steps), digest), RunSettings(), OPTIONS)
+            transactions.carry_out(with_preconditions(Plan(self.steps), digest), RunSettings(), options)
 
 
 def swap_failing(at: int, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> SwapRun:
@@ -126,6 +127,23 @@ def test_etcd_goes_back_only_while_its_cluster_version_is_the_old_one(
     assert len(told) == (etcd == "new")
     undo = next(each for each in Runs(NodeMachine(None)).all() if each.header.undoes)
     assert (b"it stays" in undo.folder.lines()) == (etcd == "new"), "the journal says so"
+
+
+def test_manifest_that_somebody_edited_since_stays_while_the_others_of_its_unit_go_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = swap_failing(-1, monkeypatch, is_done=False)
+    options = RunOptions(command="swap", confirm_within_s=60)
+    run.carry_out(options)
+    edited = manifest_path("kube-scheduler")
+    run.node.machine.files[edited] = (0o600, manifest_of("kube-scheduler", "mine"))
+    run.node.sleep(60)
+    memory: Any = run.node.machine
+    transactions = Transactions(Runs(memory), run.reporter)
+    name = transactions.runs.unconfirmed()[0].header.run
+    assert transactions.take_back(options, name, reaches_cluster=False) == frozenset([edited])
+    assert run.node.notes() == {**dict.fromkeys(ORDER, "old"), "kube-scheduler": "mine"}
+    assert run.node.traps == []
 
 
 def test_way_back_of_etcd_that_nobody_can_judge_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ from garboard.engine.precondition import with_preconditions
 from garboard.engine.salvage import Salvage, salvage
 from garboard.engine.show import cluster_plan_as_json, cluster_plan_as_text, plan_as_json, plan_as_text, step_title
 from garboard.engine.traits import paths_written, point_of_no_return, traits_of
-from garboard.engine.undo import UndoRefused, added_members, plan_undo
+from garboard.engine.undo import UndoLimits, UndoRefused, added_members, edited_since, plan_undo
 from garboard.errors import StalePlan
 
 __all__ = [
@@ -147,12 +147,14 @@ __all__ = [
     "StopContainer",
     "StopPods",
     "Tagged",
+    "UndoLimits",
     "UndoRefused",
     "Unmount",
     "WriteFile",
     "added_members",
     "cluster_plan_as_json",
     "cluster_plan_as_text",
+    "edited_since",
     "paths_written",
     "plan_as_json",
     "plan_as_text",

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol, TypeAlias
 
 from garboard.documents import Json
@@ -67,10 +67,20 @@ class RunHeader:
     keeps_after_loss: bool = True  # journals of earlier releases kept nothing of what came after a loss
     supersedes: bool = False  # it may begin on top of open runs, and closes them when it ends
     confirm_within_s: float = 0.0  # how long it waits for somebody to confirm it when all is done; 0: it does not
+    confirm_by: datetime | None = None  # a moment instead of how long, for a run that is one of several
     settings: Mapping[str, str] = field(default_factory=dict)  # what carrying it out needs besides the plan
     number: int = 0  # counts the runs of a node: clocks are set back; 0 in journals that had no number yet
     sha256: str = ""  # leads to the plan
     masked: Json = None  # the plan as `--dry-run --output json` prints it
+
+    @property
+    def is_to_confirm(self) -> bool:
+        """Whether it is taken back when all is done, unless somebody confirms it."""
+        return bool(self.confirm_within_s) or self.confirm_by is not None
+
+    def confirmed_until(self, now: datetime) -> datetime:
+        """Return until when it can be confirmed if it is done `now`."""
+        return self.confirm_by or now + timedelta(seconds=self.confirm_within_s)
 
     @property
     def keeps_before(self) -> bool:
@@ -285,6 +295,7 @@ def header_entry(header: RunHeader) -> dict[str, Json]:
         "keepsAfterLoss": header.keeps_after_loss,
         "supersedes": header.supersedes,
         "confirmWithinSeconds": header.confirm_within_s,
+        **({"confirmBy": header.confirm_by.isoformat()} if header.confirm_by else {}),
         "settings": {**header.settings},
         "sha256": header.sha256,
         "plan": header.masked,
@@ -312,6 +323,7 @@ def _header(entry: Mapping[str, Json]) -> RunHeader:
         keeps_after_loss=entry.get("keepsAfterLoss", False) is True,
         supersedes=entry.get("supersedes", entry["command"] == _SUPERSEDES_IN_FORMAT_1) is True,
         confirm_within_s=_seconds(entry.get("confirmWithinSeconds", 0.0)),
+        confirm_by=_moment(entry.get("confirmBy")),
         settings=_texts(entry["settings"]),
         number=_number(entry.get("number", 0)),
         sha256=str(entry["sha256"]),

@@ -9,6 +9,8 @@ back, so that objects that are asked for there come after it.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from functools import partial
+from typing import TypeAlias
 
 from garboard.engine.action import (
     MEMBER_ID,
@@ -60,6 +62,7 @@ from garboard.engine.undo_running import (
 from garboard.errors import GarboardError
 from garboard.values import dataclass
 
+_Kept: TypeAlias = Callable[[str], bytes]
 MEMBERS, SERVICES, OBJECTS, FILES = "undo/members", "undo/services", "undo/objects", "undo/files"
 
 
@@ -67,6 +70,21 @@ class UndoRefused(GarboardError):
     """A run that cannot be undone."""
 
     default_class = "not-undoable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoLimits:
+    """What an undo leaves alone: all objects of the cluster, those that nodes share, and `spared` files.
+
+    Without any objects no Lease is taken either, so that no API server is asked.
+    """
+
+    keeps_objects: bool = False
+    keeps_shared: bool = False
+    spared: frozenset[str] = frozenset()
+
+
+NO_LIMITS = UndoLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +98,27 @@ class BegunStep:
     latest: Mapping[str, str] = field(default_factory=dict)  # what the last one did
 
 
-def plan_undo(
-    plan: Plan, record: RunRecord, observers: Observers, kept: Callable[[str], bytes], *, keeps_objects: bool = False
-) -> Plan:
+def plan_undo(plan: Plan, record: RunRecord, observers: Observers, kept: _Kept, limits: UndoLimits = NO_LIMITS) -> Plan:
     """Plan the undo of a run; what is already as it was before gets no step.
 
     After a step that removed what nobody can bring back, only what came later is undone, and a note says so.
     """
     _refuse(record)
-    found = _plan_undo(plan, _since_loss(record), observers, kept, keeps_objects=keeps_objects)
+    found = _plan_undo(plan, _since_loss(record), observers, kept, limits)
     return replace(found, notes=(*_losses(plan, record), *found.notes))
 
 
-def _plan_undo(
-    plan: Plan, record: RunRecord, observers: Observers, kept: Callable[[str], bytes], *, keeps_objects: bool
-) -> Plan:
+def _plan_undo(plan: Plan, record: RunRecord, observers: Observers, kept: _Kept, limits: UndoLimits) -> Plan:
     done = _begun(plan, record)
     node = next((each.step.node for each in done), "")
-    objects = () if record.header.cluster == "made" else tuple(restore_objects(_pairs(done), kept))
+    objects = () if record.header.cluster == "made" else tuple(restore_objects(_pairs(done), kept, limits.keeps_shared))
     is_local = record.header.cluster == "local"
     is_through = not is_local and leads_through_this_node(_pairs(done))
     loose_steps = _outside_units(done)
-    loose, foreign = _pairs(loose_steps), foreign_files(loose_steps, observers.files)
+    loose, foreign = _pairs(loose_steps), foreign_files(loose_steps, observers.files) | limits.spared
     begun = ((each.step, each.before) for each in done)
-    back = tuple(units_way_back(plan.steps, begun, observers.files, lambda path, former: _put_back(path, former, kept)))
+    restored = partial(_put_back, kept=kept)
+    back = tuple(units_way_back(plan.steps, begun, observers.files, restored, limits.spared))
     # A unit that goes back starts its services again by its own steps, with the files of before.
     served = _pairs(each for each in done if each.step.unit not in {step.unit for step in back if step.unit})
     parts: list[tuple[str, Iterable[Action]]] = [
@@ -129,7 +144,7 @@ def _plan_undo(
         (SERVICES, enable_unit_files(_pairs(done), observers)),
     ]
     cause = f"run {record.header.run} is undone"
-    chosen = [(phase, actions) for phase, actions in parts if phase in (FILES, SERVICES) or not keeps_objects]
+    chosen = [(phase, actions) for phase, actions in parts if phase in (FILES, SERVICES) or not limits.keeps_objects]
     # What somebody writes from here on, also until an interrupted undo goes on, is as foreign as what is there now.
     judged = first_found(before for _, before in loose).keys() - _written_by_services(loose)
     found = (Step(action, cause, phase, node) for phase, actions in chosen for action in actions)
@@ -140,7 +155,9 @@ def _plan_undo(
         (OBJECTS, objects if is_local and back else ()),
         (MEMBERS, _release_leases(done) if back else ()),
     ]
-    ends = tuple(Step(action, cause, phase, node) for phase, actions in late if not keeps_objects for action in actions)
+    ends = tuple(
+        Step(action, cause, phase, node) for phase, actions in late if not limits.keeps_objects for action in actions
+    )
     return Plan((*steps, *units, *ends), (*_notes(done), *_pod_notes(_pairs(done)), *_foreign_notes(foreign)))
 
 
@@ -271,6 +288,20 @@ def foreign_files(done: Iterable[BegunStep], files: FileView) -> frozenset[str]:
     services = _written_by_services(_pairs(steps))
     paths = first_found(each.before for each in steps)
     return frozenset(path for path in paths if path not in services and _is_foreign(path, steps, files))
+
+
+def edited_since(plan: Plan, record: RunRecord, files: FileView) -> frozenset[str]:
+    """Return the files, also those of units, that somebody else has written since the run did.
+
+    Of a run that is done this is also what somebody has removed; one that was cut short may have done that itself.
+    """
+    done = _begun(plan, record)
+    left: dict[str, bool] = {}
+    for each in done:
+        is_there = not isinstance(each.step.action, RemoveFile)
+        left.update(dict.fromkeys(traits_of(each.step.action).writes(each.step.action), is_there))
+    removed = (path for path, is_there in left.items() if is_there and files.owner(path) is None)
+    return foreign_files(done, files) | frozenset(removed if record.is_unconfirmed else ())
 
 
 def _is_foreign(path: str, steps: list[BegunStep], files: FileView) -> bool:

@@ -13,8 +13,13 @@ from garboard.engine.undo_running import leads_through_this_node, with_former_po
 _SERVER_METADATA = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
 
-def restore_objects(done: Iterable[tuple[Action, PreImage]], kept: Callable[[str], bytes]) -> Iterator[Action]:
-    """Yield what restores each object to its pre-image in the first step about it, the last object first."""
+def restore_objects(
+    done: Iterable[tuple[Action, PreImage]], kept: Callable[[str], bytes], keeps_shared: bool = False
+) -> Iterator[Action]:
+    """Yield what restores each object to its pre-image in the first step about it, the last object first.
+
+    With `keeps_shared` that is only what belongs to single nodes, which is in no namespace.
+    """
     found: dict[tuple[str, str, str], Action] = {}
     steps = list(done)
     former = with_former_pods(steps)
@@ -30,7 +35,7 @@ def restore_objects(done: Iterable[tuple[Action, PreImage]], kept: Callable[[str
         if isinstance(action, PutObject | PatchObject | DeleteObject):
             for each in before.objects:
                 key = (each.kind, each.namespace, each.name)
-                if key not in found:
+                if key not in found and not (keeps_shared and each.namespace):
                     found[key] = _way_back(action, each, kept)
     yield from reversed(found.values())
 

@@ -199,8 +199,9 @@ def units_way_back(
     begun: Iterable[tuple[Step, PreImage]],
     files: FileView,
     restored: Callable[[str, FilePreImage | None], Iterable[Action]],
+    spared: frozenset[str] = frozenset(),
 ) -> Iterator[Step]:
-    """Yield the way back of every unit that has begun, the last first.
+    """Yield the way back of every unit that has begun, the last first; files that are `spared` are left alone.
 
     A unit whose files are as before has none, unless all that it does is restarting what reads them.
 
@@ -208,7 +209,8 @@ def units_way_back(
     """
     found = list(begun)
     for unit in reversed(dict.fromkeys(step.unit for step, _ in found if step.unit)):
-        former = first_found(before for step, before in found if step.unit == unit)
+        of_files = first_found(before for step, before in found if step.unit == unit)
+        former = {path: each for path, each in of_files.items() if path not in spared}
         of_unit = [step for step in steps if step.unit == unit]
         if any(_has_changed(path, each, files) for path, each in former.items()) or _only_restarts(
             of_unit, former, files

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from garboard.engine import (
@@ -20,7 +20,9 @@ from garboard.engine import (
     RunRecord,
     Salvage,
     Step,
+    UndoLimits,
     added_members,
+    edited_since,
     plan_undo,
     point_of_no_return,
     read_run,
@@ -29,7 +31,7 @@ from garboard.engine import (
 )
 from garboard.engine.journal import NO_PROGRESS
 from garboard.engine.newcomers import Newcomers, newcomers, sparing
-from garboard.engine.undo import UndoRefused
+from garboard.engine.undo import NO_LIMITS, UndoRefused
 from garboard.errors import GarboardError, StalePlan
 from garboard.host.locks import NodeLocked
 from garboard.host.runs import RunFolder
@@ -80,6 +82,7 @@ class RunOptions:
         False  # the plan was not made under the lock that is held now: what it was made from may have moved
     )
     confirm_within_s: float = 0.0  # when all is done, the run waits for as long to be confirmed; 0: it is committed
+    confirm_by: datetime | None = None  # a moment instead, if the run is one of several nodes
     lease: LeaseToken | None = None  # of the coordinator that holds the Lease for a run that is resumed or undone
 
 
@@ -128,6 +131,7 @@ class Transactions:
             supersedes=options.policy.supersedes,
             is_undoable=options.policy.is_undoable,
             confirm_within_s=options.confirm_within_s,
+            confirm_by=options.confirm_by,
             settings=settings.texts(),
         )
         _refuse_unconfirmed(plan, header)
@@ -174,6 +178,31 @@ class Transactions:
             self.runs.journal(run).close("confirmed")
             return run.header.run
 
+    def extend(self, name: str, until: datetime) -> None:
+        """Have an unconfirmed run wait until another moment."""
+        with self.locked("runs confirm"):
+            run = self.runs.to_confirm(name)
+            if run.record.until != until:
+                self.runs.journal(run).leave_unconfirmed(until)
+
+    def take_back(self, options: RunOptions, name: str, *, reaches_cluster: bool) -> frozenset[str]:
+        """Undo the run of that name, and return the files that stay because somebody else has written them since.
+
+        What nodes share in the cluster stays; without a cluster to reach, all of its objects do, and no Lease is
+        taken. An undo that was cut short goes on.
+        """
+        with self.locked(options.command, is_whole=False):
+            self.runs.tidy()
+            run = self.runs.to_undo(name)
+            if run.header.undoes:
+                self._continue(run, options)
+                return frozenset()
+            plan = run.record.plan(run.folder, self.runs.codec)
+            edited = edited_since(plan, run.record, self.runs.machine)
+            limits = UndoLimits(keeps_objects=not reaches_cluster, keeps_shared=True, spared=edited)
+            self._undo(run, options, limits)
+            return edited
+
     def undo(self, options: RunOptions, name: str = "") -> str:
         """Undo the open run, or the unconfirmed one, and return its name; an interrupted undo is continued."""
         with self.locked(options.command):
@@ -205,10 +234,10 @@ class Transactions:
         with self._wired(Plan(), _settings_of_undo(run.header).under(None), run.header) as wiring:
             return self._plan_undo(run, wiring)
 
-    def _plan_undo(self, run: Run, wiring: Wiring, *, keeps_objects: bool = False) -> Plan:
+    def _plan_undo(self, run: Run, wiring: Wiring, limits: UndoLimits = NO_LIMITS) -> Plan:
         done = run.record.plan(run.folder, self.runs.codec)
         observers = _observers(run.header, wiring.observers)
-        return plan_undo(done, run.record, observers, run.folder.kept, keeps_objects=keeps_objects)
+        return plan_undo(done, run.record, observers, run.folder.kept, limits)
 
     def _continue(self, run: Run, options: RunOptions) -> None:
         header, progress = run.header, run.record.progress
@@ -244,14 +273,14 @@ class Transactions:
         if lines := _told(plan, newcomers(plan, record, self.runs.machine)):
             raise StalePlan(f"the plan is stale: {'; '.join(lines)}", hint=_put_back(record))
 
-    def _undo(self, run: Run, options: RunOptions, *, keeps_objects: bool = False) -> None:
+    def _undo(self, run: Run, options: RunOptions, limits: UndoLimits = NO_LIMITS) -> None:
         header = run.header
         settings = _settings_of_undo(header).under(options.lease)
         with without_hangup(), self._wired(Plan(), settings, header) as wiring:
             # Without a majority of etcd the API server cannot even say what is there.
-            if not keeps_objects:
+            if not limits.keeps_objects:
                 wiring.require_majority(added_members(run.record.plan(run.folder, self.runs.codec), run.record))
-            plan = self._plan_undo(run, wiring, keeps_objects=keeps_objects)
+            plan = self._plan_undo(run, wiring, limits)
             own = replace(
                 header,
                 settings=settings.texts(),
@@ -260,6 +289,7 @@ class Transactions:
                 undoes=header.run,
                 supersedes=False,
                 confirm_within_s=0.0,
+                confirm_by=None,
             )
             for note in plan.warnings:
                 self._steady.report(f"[undo] warning: {note.text}")
@@ -310,8 +340,8 @@ class Transactions:
         """End a run that is done; or leave it unconfirmed, if somebody has to confirm it."""
         if header.undoes:
             self.runs.close_undone(header.undoes)
-        elif header.confirm_within_s:
-            journal.leave_unconfirmed(datetime.now(UTC) + timedelta(seconds=header.confirm_within_s))
+        elif header.is_to_confirm:
+            journal.leave_unconfirmed(header.confirmed_until(datetime.now(UTC)))
             return
         else:
             self._keep_last_good(journal.store.name, header, plan)
@@ -343,7 +373,7 @@ class Transactions:
     def _undo_failed(self, error: GarboardError, journal: Journal, record: RunRecord, options: RunOptions) -> None:
         self._steady.report(f"[undo] {error.message}")
         assert isinstance(journal.store, RunFolder)
-        self._undo(Run(journal.store, record), options, keeps_objects=not options.is_whole)
+        self._undo(Run(journal.store, record), options, UndoLimits(keeps_objects=not options.is_whole))
         since = "" if record.last_loss is None else " since its point of no return"
         error.hint = _and(error.hint, f"what the run had done{since} was undone")
 
@@ -399,7 +429,7 @@ def _around(
 
 def _refuse_unconfirmed(plan: Plan, header: RunHeader) -> None:
     """Refuse to let somebody confirm a run that could not be taken back."""
-    if header.confirm_within_s and (not header.is_undoable or point_of_no_return(plan.steps) is not None):
+    if header.is_to_confirm and (not header.is_undoable or point_of_no_return(plan.steps) is not None):
         raise UndoRefused(
             f"{header.command} cannot wait to be confirmed: it removes what nobody can bring back",
             hint="nothing was changed; --dry-run shows the point of no return",
