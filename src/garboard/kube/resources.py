@@ -62,6 +62,18 @@ _BUILT_IN = (
     Resource("CertificateSigningRequest", "certificates.k8s.io/v1", "certificatesigningrequests", is_namespaced=False),
     Resource("Deployment", "apps/v1", "deployments"),
     Resource("DaemonSet", "apps/v1", "daemonsets"),
+    Resource(
+        "ValidatingAdmissionPolicy",
+        "admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicies",
+        is_namespaced=False,
+    ),
+    Resource(
+        "ValidatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicybindings",
+        is_namespaced=False,
+    ),
     Resource("ServiceCIDR", "networking.k8s.io/v1", "servicecidrs", is_namespaced=False),
     Resource("Role", _RBAC, "roles"),
     Resource("RoleBinding", _RBAC, "rolebindings"),

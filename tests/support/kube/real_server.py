@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,16 +16,22 @@ TOKEN = "test-token"
 
 @contextmanager
 def real_api_server(
-    binaries: Binaries, version: str, folder: Path, processes: dict[str, "subprocess.Popen[bytes]"] | None = None
+    binaries: Binaries,
+    version: str,
+    folder: Path,
+    processes: dict[str, "subprocess.Popen[bytes]"] | None = None,
+    users: Mapping[str, str] | None = None,
 ) -> Iterator[Access]:
     """Run etcd and kube-apiserver of a release; the access is that of an administrator.
 
-    `processes` gets the two by their names, for tests that stop one.
+    `processes` gets the two by their names, for tests that stop one. `users` are others that it knows, each with a
+    group, by their names, which are their tokens as well.
     """
     client, peer, port = free_ports(3)
     key = folder / "sa.key"
     subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
-    (folder / "tokens.csv").write_text(f'{TOKEN},admin,1,"system:masters"\n')
+    others = (f'{name},{name},{name},"{group}"\n' for name, group in (users or {}).items())
+    (folder / "tokens.csv").write_text(f'{TOKEN},admin,1,"system:masters"\n' + "".join(others))
     url = f"http://127.0.0.1:{client}"
     etcd: list[str | Path] = [
         binaries.locate_for("etcd", version), f"--data-dir={folder / 'data'}", f"--listen-client-urls={url}",
