@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from garboard.change.confirming import ConfirmTimes
 from garboard.change.document import plan_document
 from garboard.change.plan import ChangePlan
 from garboard.change.record import state_of
@@ -39,6 +40,8 @@ class _Handed(
     accepted: list[str] = []
     drains: bool = False
     confirm_within_seconds: int = 0
+    rollout_within_seconds: int = 0
+    revert_slot_seconds: int = 0
     drift: Literal["fail", "keep", "adopt", "overwrite"] = "fail"
 
 
@@ -70,7 +73,9 @@ def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan
         request=intent.request,
         accepted=[*intent.accepted],
         drains=drains,
-        confirm_within_seconds=intent.confirm_within_s,
+        confirm_within_seconds=intent.confirm.confirm_s,
+        rollout_within_seconds=intent.confirm.rollout_s,
+        revert_slot_seconds=intent.confirm.slot_s,
         drift=intent.drift,
     )
     return msgspec.json.encode(document)
@@ -92,7 +97,11 @@ def read_handed(data: bytes) -> CoordinatedChange:
         message=found.message,
         request=found.request,
         accepted=tuple(found.accepted),
-        confirm_within_s=found.confirm_within_seconds,
+        confirm=ConfirmTimes(
+            confirm_s=found.confirm_within_seconds,
+            rollout_s=found.rollout_within_seconds,
+            slot_s=found.revert_slot_seconds,
+        ),
         drift=found.drift,
     )
     saved = SavedPlan(found.plan, "the coordinator's plan", found.observed)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from garboard.change.configuration import read_configuration
+from garboard.change.confirming import ConfirmTimes, armed_until
 from garboard.change.engine_plan import node_steps, object_steps, without_actions
 from garboard.change.node_work import DriftPolicy
 from garboard.change.outcomes import ChangeBlocked
@@ -50,7 +51,7 @@ class ChangeIntent:
     message: str = ""
     request: str = ""
     accepted: tuple[str, ...] = ()
-    confirm_within_s: int = 0
+    confirm: ConfirmTimes = ConfirmTimes()
     drift: DriftPolicy = "fail"
 
 
@@ -121,8 +122,20 @@ class Rollout:
             author=self.intent.author,
             started_at=moment(self.now),
             changed_at=moment(self.now),
-            confirm_within_seconds=self.intent.confirm_within_s,
+            **self._times,
         )
+
+    @property
+    def _times(self) -> dict[str, Any]:
+        """What a target says of when it has to be confirmed; nothing if it has not."""
+        within = self.intent.confirm
+        if not within.confirm_s:
+            return {}
+        return {
+            "confirm_within_seconds": within.confirm_s,
+            "armed_until": moment(armed_until(self.now, len(self.nodes), within)),
+            "revert_slot_seconds": within.slot_s,
+        }
 
     def _revision(self, number: int, documents: dict[str, str], patch_sets: dict[str, str]) -> Revision:
         return Revision(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from garboard.change.confirming import refuse_unconfirmable
 from garboard.change.following import parts_of
 from garboard.change.node_work import PlanOptions
 from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE
@@ -33,6 +34,7 @@ from garboard.node.change_apply_run import (
     run_options,
 )
 from garboard.node.change_apply_status import settle, shown_left, wait_for_nodes
+from garboard.node.change_arming import armed, settle_arming
 from garboard.node.change_observe import ObservedCluster, observe_cluster
 from garboard.node.change_record import read_record
 from garboard.node.interpreters.leases import LeaseToken
@@ -85,6 +87,7 @@ def apply_change(asked: ApplyRequest, local: LocalNode) -> int:
         rollout = _planned(asked, node)
         local.reporter.show(_shown(rollout, node))
         return IS_DONE
+    settle_arming(local)
     with reserved_for_change(local, asked.command):
         local.refuse_open_run()
         rollout = _planned(asked, node)
@@ -92,10 +95,11 @@ def apply_change(asked: ApplyRequest, local: LocalNode) -> int:
             local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
             return IS_DONE
         confirm_plan(asked, rollout, local)
-        plan = prepared(_steps(asked, rollout), node, parts_of(rollout.plan, node.name))
+        parts = parts_of(rollout.plan, node.name)
+        plan = prepared(_steps(asked, rollout), node, parts)
         settings = node.settings(rollout.snapshot, asked.lease)
-        options = run_options(asked.command, confirm_within_s=rollout.intent.confirm_within_s)
-        carry_out_on_node(plan, node, settings, options)
+        with armed(local, rollout.target(rollout.revision), node.name, rollout.snapshot, parts) as confirm_by:
+            carry_out_on_node(plan, node, settings, replace(run_options(asked.command), confirm_by=confirm_by))
     return _end(asked, rollout, node)
 
 
@@ -116,6 +120,8 @@ def _planned(asked: ApplyRequest, node: ChangedNode) -> Rollout:
     node.local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
+    if intent.confirm.confirm_s:
+        refuse_unconfirmable(plan)
     return Rollout(plan=plan, snapshot=snapshot, here=node.name, intent=intent, now=datetime.now(UTC), record=record)
 
 
@@ -199,6 +205,8 @@ def _end(asked: ApplyRequest, rollout: Rollout, node: ChangedNode) -> int:
     """Say what is left to do, or wait for it; a coordinator goes on by itself."""
     number = rollout.revision.number
     done = f"[{asked.command}] revision {number} is done on {node.name}"
+    if rollout.intent.confirm.confirm_s:
+        node.local.reporter.report(f"[{asked.command}] it is taken back unless garboard change confirm keeps it")
     if not rollout.others:
         node.local.reporter.report(f"{done}, and nothing is left to do")
         return IS_DONE

@@ -117,13 +117,12 @@ def carry_out_on_node(
         raise _outcome(error, node.local, known) from error
 
 
-def run_options(command: str, *, confirm_within_s: float = 0.0) -> RunOptions:
+def run_options(command: str) -> RunOptions:
     """Return how the run of a change is carried out: one step that fails takes all of it back."""
     return RunOptions(
         command=command,
         policy=RunPolicy(undoes_on_failure=True),
         undoes_on_failure=True,
-        confirm_within_s=confirm_within_s,
     )
 
 

@@ -4,6 +4,7 @@ import re
 import socket
 from datetime import UTC, datetime
 
+from garboard.change.confirming import refuse_unconfirmable
 from garboard.change.coordinated import coordinated_plan, handed_change
 from garboard.change.outcomes import (
     IS_DONE,
@@ -90,6 +91,8 @@ def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> t
     local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
+    if intent.confirm.confirm_s:
+        refuse_unconfirmable(plan)
     rollout = Rollout(
         plan=plan, snapshot=observed.snapshot, here=first, intent=intent, now=datetime.now(UTC), record=record
     )

@@ -26,6 +26,8 @@ _LEASE_S = 600.0
 _REMEMBERED = 20
 _DONE = ("committed", "confirmed", "unconfirmed")
 _OPEN = ("open", "damaged")
+# What takes a run back, and what arms its node before it: they are not the run of a part.
+_BESIDE = ("undo", "change arm", "change disarm")
 # Carries out steps on what all nodes share, under the coordinator's Lease; given again if it was cut short.
 OnCluster: TypeAlias = Callable[[ClusterPart, LeaseToken], None]
 
@@ -267,7 +269,7 @@ def _as_given(plan: ClusterPlan, given: ClusterPlan | None) -> ClusterPlan:
 
 def _run_of(runs: Sequence[RemoteRun]) -> RemoteRun | None:
     """Return the run that a command has begun or gone on with, and not one that has taken it back."""
-    own = [each for each in runs if each.command != "undo"]
+    own = [each for each in runs if each.command not in _BESIDE]
     return own[-1] if own else None
 
 

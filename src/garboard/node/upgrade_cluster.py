@@ -12,6 +12,7 @@ from garboard.engine import ClusterPlan, NodePart
 from garboard.errors import BadUsage, GarboardError, NotReady, as_usage
 from garboard.model import DEFAULT_VERSION
 from garboard.model.paths import ADMIN_CONF, KUBELET_CONF
+from garboard.node.change_record import refuse_while_changing
 from garboard.node.coordination import coordinator_on
 from garboard.node.coordinator import Coordinator, CoordinatorStopped
 from garboard.node.interpreters.objects import NodeCluster
@@ -56,6 +57,7 @@ def _upgrade_cluster(via: Via, request: WorkflowRequest, node: LocalNode, others
     if flags.switch("dry-run"):
         node.reporter.show(_shown(plan, request.output))
         return
+    refuse_while_changing(cluster.reader)
     coordinator = coordinator_on(node, via, RunSettings(kubeconfig=kubeconfig, node_name=name))
     command = f"{COMMAND} {version}"
     try:

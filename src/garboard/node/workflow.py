@@ -17,6 +17,7 @@ from garboard.engine import Executor, Plan, PutObject, plan_as_json, plan_as_tex
 from garboard.host.locks import user_lock
 from garboard.host.node_machine import NodeMachine
 from garboard.host.service_manager import service_manager
+from garboard.node.change_guard import refuse_armed
 from garboard.node.observe import ObservedMachine
 from garboard.node.reporter import OutputFormat, Reporter
 from garboard.node.runs import Runs, can_journal
@@ -88,6 +89,7 @@ class LocalNode:
     def refuse_open_run(self) -> None:
         """Refuse to plan on a node with an open run: its state is neither that before nor that after the run."""
         if can_journal():
+            refuse_armed(self.machine)
             self.runs.refuse_open()
 
     def observed(self) -> "tuple[LocalNode, ObservedMachine]":

@@ -1,5 +1,6 @@
 """How commands that change a cluster are told to carry it out: options, and what they make of a request."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -7,6 +8,9 @@ from typing import TypeVar
 
 import click
 
+from garboard.change.confirming import ConfirmTimes
+from garboard.errors import BadUsage, as_usage
+from garboard.model.duration import Duration
 from garboard.node.change_apply import ApplyRequest
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.values import dataclass
@@ -25,8 +29,28 @@ _OPTIONS = (
     click.option("--drain", "drains", is_flag=True, help="Drain each node while its kubelet is restarted."),
     click.option("--dry-run", "is_shown", is_flag=True, help="Show what would be done, and change nothing."),
     via_option,
+    click.option(
+        "--confirm-within",
+        default="",
+        metavar="DURATION",
+        help="Take the change back on all nodes unless garboard change confirm keeps it so long after the last of them"
+        " is done, such as 5m.",
+    ),
+    click.option(
+        "--rollout-within",
+        default="",
+        metavar="DURATION",
+        help="With --confirm-within: how long the nodes may take for the change; then it is taken back, too."
+        "  [default: 7 minutes for each]",
+    ),
+    click.option("--revert-slot", default="", metavar="DURATION", hidden=True),
     click.option("--lease", default="", metavar="HOLDER:TOKEN", hidden=True),
 )
+
+
+_FLAGS = (
+    "yes", "waits", "drains", "is_shown", "via", "lease", "confirm_within", "rollout_within", "revert_slot",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +62,9 @@ class ApplyFlags:
     drains: bool = False
     is_shown: bool = False
     via: str = ""
+    confirm_within: str = ""
+    rollout_within: str = ""
+    revert_slot: str = ""
     lease: str = ""
 
     def of(self, asked: ApplyRequest) -> ApplyRequest:
@@ -48,8 +75,25 @@ class ApplyFlags:
             waits=self.waits,
             drains=self.drains or asked.drains,
             is_shown=self.is_shown,
+            intent=replace(asked.intent, confirm=self._confirm) if self.confirm_within else asked.intent,
             lease=LeaseToken.parse(self.lease) if self.lease else None,
         )
+
+    @property
+    def _confirm(self) -> ConfirmTimes:
+        times = ConfirmTimes(confirm_s=_seconds(self.confirm_within), rollout_s=_seconds(self.rollout_within))
+        return replace(times, slot_s=_seconds(self.revert_slot)) if self.revert_slot else times
+
+
+def _seconds(text: str) -> int:
+    """Return a length of time in whole seconds; one that is no time at all is refused."""
+    if not text:
+        return 0
+    with as_usage():
+        seconds = Duration.parse(text).seconds
+    if seconds < 1:
+        raise BadUsage(f"{text} is too short to confirm anything", hint="write it as 5m or 90s")
+    return math.ceil(seconds)
 
 
 def apply_options(command: Command) -> Command:
@@ -57,7 +101,7 @@ def apply_options(command: Command) -> Command:
 
     @wraps(command)
     def with_flags(*words: object, **given: object) -> object:
-        own = {name: given.pop(name) for name in ("yes", "waits", "drains", "is_shown", "via", "lease")}
+        own = {name: given.pop(name) for name in _FLAGS}
         return command(*words, flags=ApplyFlags(**own), **given)  # type: ignore[arg-type]
 
     decorated: Callable[..., object] = with_flags

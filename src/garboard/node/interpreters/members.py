@@ -263,6 +263,11 @@ class EtcdReader:
         endpoints = dict.fromkeys((*client_urls, *_announced(self.cluster.connect_shared)))
         return _observed(etcd.EtcdClient(tuple(endpoints), access).members())
 
+    def is_serving(self, client_url: str) -> bool:
+        """Say whether the member at this URL answers its clients."""
+        access = _read_access(self.machine, self.certificates_dir, hint="name the folder with --cert-dir")
+        return etcd.EtcdClient((client_url,), access).is_serving(client_url)
+
     def own_id(self, client_urls: tuple[str, ...]) -> str:
         """Return the id of the member that answers at these URLs; empty if none does."""
         for url in client_urls:

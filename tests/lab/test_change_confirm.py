@@ -1,0 +1,189 @@
+"""Changes of a live cluster that are kept if somebody confirms them, and go back by themselves if nobody can."""
+
+import json
+import shlex
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from garboard.cli.main import run
+from garboard.retry import Pauses, wait_until
+from tests.support.lab.clusters import await_api, await_nodes
+from tools.harness.changing import Changing
+from tools.harness.lab import GARBOARD, LabUnderTest, put
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+
+CONTROL_PLANES = ("cp1", "cp2", "cp3")
+NODES = (*CONTROL_PLANES, "worker1")
+CONFIG = "/var/lib/kubelet/config.yaml"
+ARMED = "/var/lib/garboard/change/armed.json"
+UNITS = "/etc/systemd/system"
+_PROGRAM = "/usr/local/bin/garboard"  # of the node alone: its layer over the machine's folders
+
+
+@pytest.fixture(scope="module")
+def nodes(ha: LabUnderTest, garboard_in_node: tuple[str, ...]) -> Changing:
+    """The nodes with garboard on their PATH, for the units that start it."""
+    await_nodes(ha, *NODES)
+    for name in NODES:
+        put(ha, name, _PROGRAM, f'#!/bin/sh\nexec {shlex.join(garboard_in_node)} "$@"\n')
+        ha.exec(name, "chmod", "755", _PROGRAM)
+    return Changing(ha, garboard_in_node)
+
+
+@pytest.fixture
+def via(nodes: Changing, tmp_path: Path) -> list[str]:
+    """The flags with which all nodes are reached from the machine of the lab."""
+    script = tmp_path / "carrier"
+    inside = shlex.join([GARBOARD, "lab", "exec", "--name", nodes.lab.name])
+    script.write_text(f'#!/bin/sh\nnode=$1; shift 2\nexec {inside} "$node" -- {_PROGRAM} "$@"\n')
+    script.chmod(0o755)
+    return ["--via", f"{script} {{node}}", *admin(nodes)]
+
+
+def admin(nodes: Changing) -> list[str]:
+    return ["--kubeconfig", str(nodes.lab.files.kubeconfig)]
+
+
+def runs(nodes: Changing, node: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(nodes.lab.exec(node, _PROGRAM, "status", "--all", "-o", "json").stdout)[
+        "runs"
+    ]
+    return found
+
+
+def last_state(nodes: Changing, node: str) -> str:
+    """Return the state of the newest change of a node; empty if it has none."""
+    return next((str(each["state"]) for each in reversed(runs(nodes, node)) if each["command"] != "undo"), "")
+
+
+def is_at_work(nodes: Changing, node: str) -> bool:
+    return bool(json.loads(nodes.lab.exec(node, _PROGRAM, "status", "-o", "json").stdout)["lockedBy"])
+
+
+def left_of_confirming(nodes: Changing, node: str) -> str:
+    """Return the files and units that an armed node has."""
+    return nodes.lab.exec(
+        node, "sh", "-c", f"ls {ARMED} {UNITS}/garboard-change-confirm.* 2>/dev/null", check=False
+    ).stdout
+
+
+def until(problem: Any, timeout_s: float = 300.0) -> None:
+    assert wait_until(problem, timeout_s=timeout_s, pauses=Pauses.every(1)) is None
+
+
+def test_confirmed_change_stays_and_nothing_else_begins_before(
+    nodes: Changing, via: list[str], state_dir: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    flag = "scheduler.extraArgs[v]"
+    status = run(["change", "apply", "--set", f"{flag}=4", "--confirm-within", "20m", "--yes", *via])
+    assert status == 0, capfd.readouterr().err
+    for name in CONTROL_PLANES:
+        assert ARMED in left_of_confirming(nodes, name)
+        assert last_state(nodes, name) == "unconfirmed"
+    version = nodes.lab.exec("cp1", "cat", "/etc/kubernetes/manifests/kube-apiserver.yaml").stdout
+    version = version.partition("kube-apiserver:")[2].split()[0]
+    for words in (
+        ["change", "apply", "--set", f"{flag}=5", "--yes"],
+        ["upgrade", "apply", version, "--yes"],
+        ["certs", "renew", "apiserver"],
+    ):
+        refused = nodes.lab.exec("cp2", _PROGRAM, *words, check=False)
+        assert (refused.returncode, "change-in-progress" in refused.stderr) == (15, True), refused.stderr
+    assert run(["change", "confirm", *admin(nodes)]) == 0, capfd.readouterr().err
+    for name in CONTROL_PLANES:
+        assert left_of_confirming(nodes, name) == ""
+        assert last_state(nodes, name) == "confirmed"
+        assert "    - --v=4\n" in nodes.lab.exec(name, "cat", "/etc/kubernetes/manifests/kube-scheduler.yaml").stdout
+    told = nodes.status()
+    assert (told["state"], told["confirmed"]) == ("committed", True)
+    capfd.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("edit", "accept", "rollout_s"),
+    [
+        pytest.param("scheduler.extraArgs[v]=5", "", 110, id="scheduler"),
+        pytest.param(
+            "etcd.local.extraArgs[snapshot-count]=9000", "etcd-restart", 240, id="etcd", marks=pytest.mark.verify
+        ),
+    ],
+)
+def test_change_goes_back_by_itself_with_no_command_no_api_server_and_a_node_that_was_cut_off(
+    nodes: Changing, via: list[str], state_dir: Path, edit: str, accept: str, rollout_s: int
+) -> None:
+    """The command is killed, a node loses its power, the API servers stop: all is as before, one member at a time."""
+    await_api(nodes.lab)
+    before = {name: nodes.files(name) for name in NODES}
+    stored = nodes.stored("kubeadm-config")
+    words = [
+        "--set", edit, "--confirm-within", "10s", "--rollout-within", f"{rollout_s}s", "--revert-slot", "20s", "--yes",
+        *(["--accept", accept] if accept else []),
+    ]  # fmt: skip
+    command = subprocess.Popen([GARBOARD, "change", "apply", *words, *via], stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: None if last_state(nodes, "cp2") == "unconfirmed" else "cp2 has not followed yet")
+    finally:
+        command.kill()
+        command.wait(30)
+    until(lambda: "cp3 is at work" if is_at_work(nodes, "cp3") else None)
+    assert {name: nodes.files(name) for name in NODES} != before
+    nodes.lab.lab("stop", "cp1")
+    nodes.lab.lab("start", "cp1")
+    for name in CONTROL_PLANES:
+        nodes.lab.exec(name, "sh", "-c", "kill -STOP $(pidof kube-apiserver)")
+    for name in CONTROL_PLANES:
+        until(lambda name=name: _not_back(nodes, name))
+    await_api(nodes.lab)
+    for name in CONTROL_PLANES:
+        until(lambda name=name: left_of_confirming(nodes, name) or None)
+    assert {name: nodes.files(name) for name in NODES} == before
+    assert nodes.stored("kubeadm-config") == stored
+    assert nodes.status()["state"] == "reverted"
+    spans = sorted(span for name in CONTROL_PLANES for span in _undone(nodes, name))
+    assert len(spans) >= 2, "cp1 and cp2 at least had done their parts"
+    assert all(first[1] <= second[0] for first, second in pairwise(spans)), spans
+
+
+def test_change_reaches_every_node_by_its_own_unit_and_only_under_the_policy(nodes: Changing) -> None:
+    """Nobody runs a command on the nodes that follow: their agents do, with the credentials that they have."""
+    await_api(nodes.lab)
+    worker = nodes.lab.exec("worker1", _PROGRAM, "change", "agent", "install", check=False)
+    assert (worker.returncode, "error[unprotected]" in worker.stderr) == (4, True), worker.stderr
+    for name in NODES:
+        nodes.lab.exec(name, _PROGRAM, "change", "agent", "install", "--every", "5")
+    try:
+        begun = nodes.run("cp1", "apply", "--set", "KubeletConfiguration:maxPods=123", "--yes")
+        assert begun.returncode == 12, begun.stderr
+        until(lambda: None if nodes.lab.exec("worker1", "cat", CONFIG).stdout.count("maxPods: 123") else "not yet")
+        until(lambda: None if nodes.status()["state"] == "committed" else str(nodes.status()))
+        for name in NODES:
+            shown = json.loads(nodes.lab.exec(name, _PROGRAM, "change", "agent", "status", "-o", "json").stdout)
+            assert (shown["acts"], shown["report"].split(":")[2]) == (True, "done"), shown
+        assert capacity(nodes, "worker1") == "123"
+    finally:
+        for name in reversed(NODES):
+            policy = ["--policy"] if name == "cp1" else []
+            nodes.lab.exec(name, _PROGRAM, "change", "agent", "uninstall", *policy)
+    assert left_of_confirming(nodes, "worker1") == ""
+
+
+def capacity(nodes: Changing, name: str) -> str:
+    return str(json.loads(nodes.lab.kubectl("get", "node", name, "-o", "json"))["status"]["capacity"]["pods"])
+
+
+def _not_back(nodes: Changing, node: str) -> str | None:
+    state = last_state(nodes, node)
+    return f"the change of {node} is {state}" if state in ("open", "unconfirmed") else None
+
+
+def _undone(nodes: Changing, node: str) -> list[tuple[str, str]]:
+    """Return when the members of a node went away and were back, by its journals: one span for each undo."""
+    journals = "/var/lib/garboard/runs/*-undo/journal.jsonl"
+    script = f"for each in {journals}; do head -n 2 $each | tail -n 1; tail -n 1 $each; done"
+    lines = [json.loads(line) for line in nodes.lab.exec(node, "sh", "-c", script).stdout.splitlines()]
+    return [(first["at"], last["at"]) for first, last in zip(lines[::2], lines[1::2], strict=True)]
