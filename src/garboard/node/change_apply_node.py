@@ -12,6 +12,7 @@ from garboard.change.revision import ChangeTarget
 from garboard.change.rollout import refuse_blocked, report_of
 from garboard.change.show import plan_text
 from garboard.errors import GarboardError
+from garboard.node.change_agent import is_waited_for
 from garboard.node.change_apply import AUTHORITY
 from garboard.node.change_apply_run import (
     ChangedNode,
@@ -21,6 +22,8 @@ from garboard.node.change_apply_run import (
     reserved_for_change,
     run_options,
 )
+from garboard.node.change_apply_status import settle
+from garboard.node.change_arming import armed, settle_arming, waits_to_be_confirmed
 from garboard.node.change_observe import observe_cluster
 from garboard.node.change_record import read_own_record, read_record
 from garboard.node.interpreters.leases import LeaseToken
@@ -57,6 +60,9 @@ def follow_change(asked: NodeRequest, local: LocalNode) -> int:
         found = _planned(asked, node)
         local.reporter.show(_shown(found, node) if found else "nothing to do\n")
         return IS_DONE
+    settle_arming(local)
+    if _waits_here(node):
+        return IS_DONE
     with reserved_for_change(local, COMMAND):
         local.refuse_open_run()
         found = _planned(asked, node)
@@ -70,6 +76,27 @@ def follow_change(asked: NodeRequest, local: LocalNode) -> int:
         _carry_out(asked, found, node)
     local.reporter.report(f"[{COMMAND}] {node.name} has revision {found.node.target.revision}")
     return IS_DONE
+
+
+def follow_unattended(asked: NodeRequest, local: LocalNode) -> int:
+    """Do what the target asks of this node if it may be trusted; that it is not this node's turn yet is no failure."""
+    if not is_waited_for(local):
+        return IS_DONE
+    try:
+        return follow_change(asked, local)
+    except ChangeInProgress as error:
+        local.reporter.report(f"[{COMMAND}] later: {error.message}")
+        return IS_DONE
+
+
+def _waits_here(node: ChangedNode) -> bool:
+    """Whether this node has done its part, which waits to be confirmed; and say in the target if all have."""
+    if not waits_to_be_confirmed(node.local):
+        return False
+    if node.is_control_plane:
+        settle(node.cluster, datetime.now(UTC))
+    node.local.reporter.report(f"[{COMMAND}] {node.name} has done its part, which waits to be confirmed")
+    return True
 
 
 def _planned(asked: NodeRequest, node: ChangedNode) -> _Followed | None:
@@ -134,10 +161,12 @@ def _confirm(asked: NodeRequest, found: _Followed, local: LocalNode) -> None:
 
 
 def _carry_out(asked: NodeRequest, found: _Followed, node: ChangedNode) -> None:
-    plan = prepared(following_plan(found.node), node, found.node.parts)
-    settings = node.settings(found.node.snapshot, asked.lease)
+    following = found.node
+    plan = prepared(following_plan(following), node, following.parts)
+    settings = node.settings(following.snapshot, asked.lease)
     try:
-        carry_out_on_node(plan, node, settings, run_options(COMMAND))
+        with armed(node.local, following.target, node.name, following.snapshot, following.parts) as confirm_by:
+            carry_out_on_node(plan, node, settings, replace(run_options(COMMAND), confirm_by=confirm_by))
     except (ChangeRolledBack, ChangeNeedsHelp):
         report = report_of(found.node.target, "failed", datetime.now(UTC))
         with suppress(GarboardError):  # the error itself says more than this

@@ -20,6 +20,11 @@ COMMANDS = {
     "restart": LazyCommand("garboard.cli.change.restart:restart", "Restart a component, because a file has changed."),
     "adopt": LazyCommand("garboard.cli.change.adopt:adopt", "Look at any kubeadm cluster, and say what to mend."),
     "drift": LazyCommand("garboard.cli.change.drift:drift", "Show how far nodes have drifted, field by field."),
+    "confirm": LazyCommand(
+        "garboard.cli.change.confirm:confirm", "Keep a change that is taken back unless somebody confirms it."
+    ),
+    "agent": LazyCommand("garboard.cli.change.agent:agent", "Have this node follow changes by itself."),
+    "watch": LazyCommand("garboard.cli.change.watch:watch", "Keep or take back an unconfirmed change (a timer's)."),
     "rbac": LazyCommand("garboard.cli.change.rbac:rbac", "Print the roles that reading a cluster needs."),
 }
 

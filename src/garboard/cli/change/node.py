@@ -6,7 +6,7 @@ from garboard.cli.change.carrying import yes_option
 from garboard.cli.change.requests import accept_option
 from garboard.cli.console import ConsoleReporter
 from garboard.cli.token.access import kubeconfig_option
-from garboard.node.change_apply_node import NodeRequest, follow_change
+from garboard.node.change_apply_node import NodeRequest, follow_change, follow_unattended
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.workflow import this_node
 
@@ -15,9 +15,16 @@ from garboard.node.workflow import this_node
 @yes_option
 @accept_option
 @click.option("--dry-run", "is_shown", is_flag=True, help="Show what would be done, and change nothing.")
+@click.option(
+    "--unattended",
+    is_flag=True,
+    help="As the agent does: only what a policy protects, nothing twice, and no second try (change agent install).",
+)
 @click.option("--lease", default="", metavar="HOLDER:TOKEN", hidden=True)
 @kubeconfig_option
-def node(yes: bool, accepted: tuple[str, ...], is_shown: bool, lease: str, kubeconfig: str | None) -> int:
+def node(
+    yes: bool, accepted: tuple[str, ...], is_shown: bool, unattended: bool, lease: str, kubeconfig: str | None
+) -> int:
     """Give this node what the cluster was changed to, and report that on its Node.
 
     It reads the target with credentials that the node has: those of the administrator on a control plane, those of the
@@ -31,4 +38,5 @@ def node(yes: bool, accepted: tuple[str, ...], is_shown: bool, lease: str, kubec
         is_shown=is_shown,
         lease=LeaseToken.parse(lease) if lease else None,
     )
-    return follow_change(asked, this_node(ConsoleReporter()))
+    local = this_node(ConsoleReporter())
+    return follow_unattended(asked, local) if unattended else follow_change(asked, local)
