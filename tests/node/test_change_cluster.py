@@ -142,6 +142,7 @@ UNITS = ["armed.json", "garboard-change-confirm.service", "garboard-change-confi
     [
         pytest.param("nobody", 13, "former", "reverted", "reverted", "a", "reverted", id="nobody confirms it"),
         pytest.param("confirm", 0, "new", "committed", "confirmed", "b", "confirmed", id="it is confirmed"),
+        pytest.param("killed", 13, "former", "reverted", "reverted", "a", "reverted", id="its watcher is killed"),
         pytest.param("edit", 14, "mine", "reverted", "reverted", "a", "failed", id="a file is edited"),
     ],
 )

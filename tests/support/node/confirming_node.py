@@ -7,6 +7,7 @@ kubeconfig FILE is real. What became of the change is printed as JSON.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from garboard.change.revision import ChangeTarget, NodeReport, moment
 from garboard.cli.main import run
-from garboard.engine import Plan, Step, WriteFile
+from garboard.engine import Journal, Plan, Step, WriteFile
 from garboard.node.change_arming import arm
 from garboard.node.change_cluster import ChangeCluster
 from garboard.node.transaction import RunOptions, Transactions
@@ -42,7 +43,10 @@ def main(scene: str, kubeconfig: str) -> None:
     within_s, act = SCENES[scene]
     begin(node, cluster, within_s)
     armed = units()
-    threading.Thread(target=act, daemon=True).start()
+    if scene == "killed":
+        act()
+    else:
+        threading.Thread(target=act, daemon=True).start()
     status = run(["change", "watch"])
     stored = cluster.target()
     print(
@@ -119,10 +123,27 @@ def edit() -> None:
     FILE.write_text("mine")
 
 
+def watch_until_killed() -> None:
+    """Have a watcher take the change back that is killed once it has begun with that."""
+    pid = os.fork()
+    if pid == 0:
+        begin_step = Journal.begin
+
+        def begin_and_die(journal: Journal, index: int, step: Step) -> None:
+            begin_step(journal, index, step)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(Journal, "begin", begin_and_die)  # noqa: B010 - a method of a frozen class
+        run(["change", "watch"])
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+
 SCENES: dict[str, tuple[float, Callable[[], object]]] = {
     "nobody": (3.0, lambda: None),
     "confirm": (300.0, confirm),
     "edit": (3.0, edit),
+    "killed": (3.0, watch_until_killed),
 }
 
 if __name__ == "__main__":
