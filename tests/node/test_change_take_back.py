@@ -15,6 +15,7 @@ from garboard.engine import Plan, with_preconditions
 from garboard.engine.pre_image import digest_of
 from garboard.errors import ClusterUnreachable
 from garboard.host.node_machine import NodeMachine
+from garboard.kube import KubeClient
 from garboard.model.node import ApiEndpoint
 from garboard.model.paths import ADMIN_CONF, manifest_path
 from garboard.node.change_apply_run import ChangedNode, carry_out_on_node, run_options
@@ -23,13 +24,19 @@ from garboard.node.transaction import RunOptions, Transactions
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode
 from garboard.phases.upgrade.context import ThisNode
-from tests.node.test_change_apply_run import FLAG, LIMIT, NodeInChange, cp1, target_of
+from tests.support.change.nodes_in_change import FLAG, LIMIT, NodeInChange, target_of
 from tests.support.change.rollouts import rollout
+from tests.support.change.snapshots import f2
+from tests.support.kube.api_server import FakeApi
 from tests.support.node.reporters import MemoryReporter
 
-__all__ = ["cp1"]
 UNTIL = datetime(2031, 5, 4, 3, 0, tzinfo=UTC)
 API = "apiServer.extraArgs[event-ttl]=2h"
+
+
+@pytest.fixture
+def cp1(api: FakeApi, client: KubeClient, monkeypatch: pytest.MonkeyPatch, state_dir: object) -> NodeInChange:
+    return NodeInChange(f2(is_seen=True), "cp1", api, client, monkeypatch)
 
 
 class Silent:
