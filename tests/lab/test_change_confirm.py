@@ -150,6 +150,7 @@ def test_change_goes_back_by_itself_with_no_command_no_api_server_and_a_node_tha
         assert all(first[1] <= second[0] for first, second in pairwise(spans)), spans
 
 
+@pytest.mark.verify
 def test_change_reaches_every_node_by_its_own_unit_and_only_under_the_policy(nodes: Changing) -> None:
     """Nobody runs a command on the nodes that follow: their agents do, with the credentials that they have."""
     await_api(nodes.lab)
