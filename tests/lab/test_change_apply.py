@@ -3,6 +3,7 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,17 @@ NAME = "api.example.com"
 @pytest.fixture(scope="module")
 def nodes(ha: LabUnderTest, garboard_in_node: tuple[str, ...]) -> Changing:
     await_nodes(ha, *NODES)
+
+    def unready() -> str | None:
+        pods = json.loads(ha.kubectl("-n", "kube-system", "get", "pods", "-o", "json"))["items"]
+        return next((each["metadata"]["name"] for each in pods if not _is_ready(each)), None)
+
+    assert wait_until(unready, timeout_s=180, pauses=Pauses.every(1)) is None
     return Changing(ha, garboard_in_node)
+
+
+def _is_ready(pod: Any) -> bool:
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", ()))
 
 
 @pytest.fixture
@@ -227,8 +238,7 @@ def _await_scheduler(nodes: Changing, node: str, flag: str, *, is_there: bool) -
 
     def problem() -> str | None:
         pod = json.loads(nodes.lab.kubectl("-n", "kube-system", "get", "pod", f"kube-scheduler-{node}", "-o", "json"))
-        is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
         words = pod["spec"]["containers"][0]["command"]
-        return None if is_ready and any(word.startswith(flag) for word in words) is is_there else "not yet"
+        return None if _is_ready(pod) and any(word.startswith(flag) for word in words) is is_there else "not yet"
 
     assert wait_until(problem, timeout_s=120, pauses=Pauses.every(1)) is None

@@ -21,10 +21,10 @@ from garboard.node.runs import Runs
 from garboard.node.transaction import Transactions
 from garboard.node.workflow import LocalNode
 from garboard.pki.kubeconfig import Kubeconfig
+from tests.support.change.nodes_in_change import FLAG, LIMIT, MAPS, NODES, NodeInChange, target_of
 from tests.support.change.rollouts import NOW, begun, rollout
 from tests.support.change.snapshots import f1, f2
 from tests.support.kube.api_server import FakeApi
-from tests.support.node.changing_node import FLAG, LIMIT, MAPS, NODES, NodeInChange, target_of
 from tests.support.node.reporters import MemoryReporter
 
 

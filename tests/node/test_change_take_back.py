@@ -24,10 +24,10 @@ from garboard.node.transaction import RunOptions, Transactions
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode
 from garboard.phases.upgrade.context import ThisNode
+from tests.support.change.nodes_in_change import FLAG, LIMIT, NodeInChange, target_of
 from tests.support.change.rollouts import rollout
 from tests.support.change.snapshots import f2
 from tests.support.kube.api_server import FakeApi
-from tests.support.node.changing_node import FLAG, LIMIT, NodeInChange, target_of
 from tests.support.node.reporters import MemoryReporter
 
 UNTIL = datetime(2031, 5, 4, 3, 0, tzinfo=UTC)

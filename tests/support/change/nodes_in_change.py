@@ -1,4 +1,4 @@
-"""A control plane in memory, with its API server and the journal of a real run, on which changes are carried out."""
+"""A control plane in memory whose cluster is changed: its pods, its kubelet, its API server, and real journals."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
