@@ -3,8 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from garboard.cli.fleet.controller import controller
+from garboard.fleet.deploy import ControllerDeployment, controller_objects
 
 GARBOARD = str(Path(sys.executable).parent / "garboard")
 
@@ -34,3 +38,15 @@ def test_missing_kubeconfig_is_told(words: tuple[str, ...], tmp_path: Path) -> N
     )
     assert ended.returncode == 1
     assert f"there is no kubeconfig {missing}" in ended.stderr
+
+
+def test_command_takes_what_the_deployment_gives_it() -> None:
+    deployment: Any = next(each for each in controller_objects(ControllerDeployment()) if each["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["args"][:2] == ["fleet", "controller"]
+    given = controller.make_context("controller", container["args"][2:]).params
+    assert given["provisioner"] == "job"
+    assert given["image"] == container["image"]
+    assert given["leader_elect"] is True
+    assert given["lease_namespace"] == deployment["metadata"]["namespace"]
+    assert given["metrics_address"].endswith(f":{container['ports'][0]['containerPort']}")

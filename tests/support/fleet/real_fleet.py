@@ -121,12 +121,14 @@ class Users:
         await self.api.delete(ObjectRef(kind, self.namespace, name, WATCHED_KINDS[kind]))
 
 
-async def until(probe: Callable[[], Awaitable[object]], what: str) -> None:
+async def until(
+    probe: Callable[[], Awaitable[object]], what: str, *, every_s: float = 0.02, within_s: float = 120.0
+) -> None:
     """Wait until something holds."""
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(within_s):
             while not await probe():
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(every_s)
     except TimeoutError:
         raise AssertionError(f"it does not happen: {what}") from None
 

@@ -79,7 +79,10 @@ class AttemptOfController:
         def publish(owned: OwnedCluster) -> None:
             self._publish(owned, prepared.record.installer)
 
-        environment = environment_for(request)
+        environment, before = environment_for(request), attempt.text("spec", "prevInfraID")
+        if before:
+            previous = derived_name(attempt.text("spec", "prevProvisionName"), "metadata-json")
+            self._restore(request.name, previous, before)
         with provisioner(
             self.work, "fleet attempt", prepared.record, lambda record: installer_for(record, environment),
             self.reporter, scrubber, publish,
@@ -200,9 +203,11 @@ class AttemptOfController:
         if attempt is None or attempt.at("status", "completed") is True:
             return
         scrubber, environment = self._surroundings(attempt)
+        at = ("spec", "metadataJSONSecretRef", "name")
+        self._restore(attempt.label(DEPLOYMENT_NAME), attempt.text(*at), attempt.text("spec", "infraID"))
         try:
             with provisioner(
-                self.work, "fleet attempt --destroy", self._restored(attempt),
+                self.work, "fleet attempt --destroy", None,
                 lambda record: installer_for(record, environment), self.reporter, scrubber,
             ) as each:  # fmt: skip
                 each.deprovision(again=False)
@@ -227,33 +232,30 @@ class AttemptOfController:
             return OutputScrubber(), {}
         return scrubber_for(request), environment_for(request)
 
-    def _restored(self, attempt: Stored) -> ProvisionRecord | None:
-        """Return a record for a work folder that has none, with the metadata that the API server has, in place."""
+    def _restore(self, deployment: str, secret_name: str, infra_id: str) -> None:
+        """Give a work folder that has no record one of what was made in another folder, which is to be destroyed."""
         with WorkFolder.opened(self.work) as folder:
             if folder.read(RECORD) is not None:
-                return None
-            name = attempt.text("spec", "metadataJSONSecretRef", "name")
-            secret = self._find("Secret", name, "v1") if name else None
+                return
+            secret = self._find("Secret", secret_name, "v1")
             metadata = secret_text(secret, METADATA) if secret is not None else None
             if metadata is None:
                 raise NotReady(
-                    f"neither {self.work} nor a Secret knows what {attempt.text('spec', 'infraID')} consists of",
+                    f"neither {self.work} nor a Secret knows what {infra_id} consists of",
                     hint="destroy it by hand, then set preserveOnDelete of the ClusterDeployment",
                     error_class="no-record",
                 )
             assert secret is not None
-            made = AttemptRecord(
-                number=1, stage="create cluster", infra_id=read_metadata(metadata.encode(), source=METADATA).infra_id
-            )
+            found = read_metadata(metadata.encode(), source=METADATA)
+            made = AttemptRecord(number=1, stage="create cluster", infra_id=found.infra_id, is_destroying=True)
             record = ProvisionRecord(
                 namespace=self.namespace,
-                deployment=attempt.label(DEPLOYMENT_NAME),
+                deployment=deployment,
                 installer=secret_text(secret, _INSTALLER) or self.installer,
                 attempts=(made,),
             )
             folder.write(f"owned/{made.folder}.json", metadata.encode())
             folder.write(RECORD, record_bytes(record))
-            return None
 
     def _write_status(self, kind: str, name: str, said: Said | None) -> None:
         """Add a condition; None says that a deprovision is complete."""

@@ -96,7 +96,7 @@ def test_installed_clusters_cost_little_and_then_nothing(count: int, access: Acc
             clock = asyncio.get_running_loop().time
             before, began = requests_for_hive(access), clock()
             controller = started()
-            await until(lambda: are_settled(users, count), "all are settled")
+            await until(lambda: are_settled(users, count), "all are settled", every_s=1.0, within_s=600.0)
             first = requests_for_hive(access)
             first_s, per_object = clock() - began, written(before, first) / count
             controller.kill()
@@ -111,7 +111,7 @@ def test_installed_clusters_cost_little_and_then_nothing(count: int, access: Acc
                 except (OSError, IndexError):
                     return False
 
-            await until(has_looked_at_all, "all have been looked at again")
+            await until(has_looked_at_all, "all have been looked at again", every_s=0.2)
             again_s, again = clock() - began, requests_for_hive(access)
             used = memory_mib(controller.process.pid)
             assert controller.end() == 0

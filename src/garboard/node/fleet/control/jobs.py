@@ -72,7 +72,7 @@ class JobTemplate:
         return {
             "name": "hive",
             "image": self.image,
-            "command": ["garboard"],
+            # The image begins garboard by itself.
             "args": command,
             "resources": {"requests": {"memory": "800Mi"}},
             "volumeMounts": [{"name": "output", "mountPath": "/output"}],
