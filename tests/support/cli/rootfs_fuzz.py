@@ -193,7 +193,7 @@ class Fuzz:
     def _mounting(self) -> Iterator[None]:
         """Mount a part of `outside` over a folder that is emptied, and unmount it, again and again meanwhile.
 
-        Not over the kubelet's: that is emptied whatever it holds, and rightly if this was mounted while all was planned.
+        Not over the kubelet's: that is emptied whatever it holds, and rightly if it was mounted while all was planned.
         """
         point = self.root / self.random.choice(("etc/kubernetes/pki", "srv/pki"))
         if not self._is_inside(point) or point.is_symlink() or not point.is_dir():

@@ -10,6 +10,8 @@ from garboard.fleet.controllers.marks import (
 )
 from garboard.fleet.controllers.stored import ObjectId, Stored
 
+# An answer that is seen late is seconds late.
+_REMEMBERED = 20_000
 BY_NAMESPACE, BY_POOL, BY_DEPLOYMENT, BY_CUSTOMIZATION, BY_SECRET = "namespace", "pool", "deployment", "cdc", "secret"
 
 
@@ -87,9 +89,13 @@ _INDEXES: Final[Mapping[str, Callable[[Stored], Iterable[str]]]] = {
 
 
 class ObjectCache:
-    """Objects by kind, with indexes. What was written is put in at once; older versions never replace newer ones."""
+    """Objects by kind, with indexes. What was written is put in at once; older versions never replace newer ones.
+
+    An object that is gone stays so: the answer to a write or to a list may be seen after the end that it came before.
+    """
 
     def __init__(self) -> None:
+        self._gone: dict[str, None] = {}  # uids, the oldest first
         self._objects: dict[str, dict[tuple[str, str], Stored]] = {}
         self._indexes: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
 
@@ -106,6 +112,8 @@ class ObjectCache:
 
     def put(self, stored: Stored) -> bool:
         """Take a version of an object; say whether it was new."""
+        if stored.uid in self._gone:
+            return False
         key = (stored.namespace, stored.name)
         held = self._objects.setdefault(stored.kind, {}).get(key)
         if held is not None and held.uid == stored.uid and version_number(held) >= version_number(stored):
@@ -117,6 +125,16 @@ class ObjectCache:
             for value in keys_of(stored):
                 self._indexes.setdefault((stored.kind, index, value), set()).add(key)
         return True
+
+    def end(self, id_: ObjectId, uid: str) -> None:
+        """Forget an object for good, because it is gone; another one may have its name by now."""
+        if uid:
+            self._gone[uid] = None
+            if len(self._gone) > _REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+        held = self.get(id_.kind, id_.namespace, id_.name)
+        if held is not None and held.uid == uid:
+            self.remove(id_)
 
     def remove(self, id_: ObjectId, version: int | None = None) -> bool:
         """Forget an object, unless it is known in a later version; say whether it was there."""

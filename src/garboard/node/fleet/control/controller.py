@@ -111,9 +111,7 @@ class FleetController:
             self.cache.put(stored)
         else:
             stored = Stored(delta.before or {})
-            held = self.cache.get(kind, stored.namespace, stored.name)
-            if held is not None and held.uid == stored.uid:
-                self.cache.remove(stored.id)
+            self.cache.end(stored.id, stored.uid)
         if self.is_synced:
             for key in keys_for(stored, self.cache):
                 self._enqueue(key)

@@ -74,7 +74,7 @@ class FleetWriter:
         try:
             made = await self._api.replace(ref_of(new.id), dict(content), subresource=subresource)
         except ObjectMissing:
-            self._cache.remove(new.id)
+            self._cache.end(new.id, new.uid)
             raise
         versions[new.id, before] = self._know(made).version
 
