@@ -44,6 +44,8 @@ def test_cluster_ends_with_kubelets_of_the_target_everywhere(
     told = succeeded(lab.exec("cp1", *garboard_in_node, "upgrade", "apply", TARGET, "--yes", check=False))
     drain, restart, uncordon = (printed(told, words) for words in ("kubectl drain cp1", "systemctl", "kubectl unc"))
     lab.kubectl(*drain.split()[1:])
+    # Else what was evicted may still be on its way when cp1 takes pods again, and nothing comes to worker1.
+    lab.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s")
     install(lab, "cp1")
     assert kubelets(lab) == {"cp1": FORMER, "worker1": FORMER}, "a package does not restart the kubelet"
     lab.exec("cp1", "sh", "-ec", restart)

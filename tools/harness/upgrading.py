@@ -80,7 +80,7 @@ EXITING = Fault(
             for number, path in enumerate(MOUNTED)
         ),
     ),
-    "kube-scheduler to run steadily",
+    "to run steadily: kube-scheduler: ",
     script=ANSWERS_AND_ENDS,
 )
 FAULTS = (CRASHING, UNREADY, EXITING)

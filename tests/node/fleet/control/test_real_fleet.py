@@ -132,6 +132,7 @@ async def met(users: Users, status: str, reason: str) -> bool:
     return says(await users.find("ClusterDeployment", "alone"), "RequirementsMet", status, reason)
 
 
+@pytest.mark.verify
 def test_two_pools_never_share_an_entry_while_their_controllers_are_cut_off(access: Access) -> None:
     """Two controllers at once, each ended at random moments and begun anew, and clusters that keep going away."""
 
