@@ -53,6 +53,12 @@ async def provisions(users: Users, stage: str) -> list[Stored]:
     return [each for each in map(Stored, listed.items) if each.text("spec", "stage") == stage]
 
 
+async def has_seen(controller: FleetController, changed: Any) -> bool:
+    seen = controller.cache.get("ClusterDeployment", WHERE, "alone")
+    wanted = changed["spec"]["provisioning"]["installerEnv"]
+    return seen is not None and list(seen.entries("spec", "provisioning", "installerEnv")) == wanted
+
+
 async def deployment(users: Users) -> Stored | None:
     return await users.find("ClusterDeployment", "alone")
 
@@ -66,7 +72,7 @@ def test_next_attempt_destroys_what_the_last_one_left_and_the_end_what_is_there(
     cloud.mkdir()
     late = timedelta(0)
 
-    async def story(users: Users) -> None:
+    async def story(users: Users, controller: FleetController) -> None:
         nonlocal late
         provisioning = {
             "installConfigSecretRef": {"name": "template"}, "installerEnv": env(cloud, "half:create-cluster"),
@@ -82,9 +88,13 @@ def test_next_attempt_destroys_what_the_last_one_left_and_the_end_what_is_there(
         (failed,) = await provisions(users, "failed")
         assert says(failed, "ClusterProvisionFailed", "True", "InstallerFailed")
         assert "create cluster" in failed.text("spec", "installLog")
-        late = timedelta(minutes=5)
+        ref = ObjectRef("ClusterDeployment", WHERE, "alone", HIVE)
         changed: Any = {"spec": {"provisioning": {"installerEnv": env(cloud)}}}
-        await users.api.patch(ObjectRef("ClusterDeployment", WHERE, "alone", HIVE), changed)
+        await users.api.patch(ref, changed)
+        # A pass over what it had cached would begin another attempt with the variables that fail.
+        await until(lambda: has_seen(controller, changed), "the controller has seen other variables")
+        late = timedelta(minutes=5)
+        await users.api.patch(ref, {"metadata": {"annotations": {"looked-at": "again"}}})
         await until(lambda: provisions(users, "initializing"), "another attempt begins")
         (second,) = await provisions(users, "initializing")
         assert second.text("spec", "prevInfraID") == failed.text("spec", "infraID")
@@ -109,7 +119,7 @@ def test_next_attempt_destroys_what_the_last_one_left_and_the_end_what_is_there(
             controller = FleetController(api, runs=lambda _ended: NoRuns(), now=lambda: datetime.now(UTC) + late)
             work = asyncio.create_task(controller.run())
             try:
-                await story(users)
+                await story(users, controller)
             finally:
                 work.cancel()
                 with suppress(asyncio.CancelledError):
