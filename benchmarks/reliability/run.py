@@ -10,6 +10,7 @@ build/reliability.jsonl at once; a run that was cut short goes on after the last
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.measure import machine as measured_on
+from benchmarks.measure import hardware
 from tools.harness.killing import chosen_points
 from tools.harness.lab_kills import Scene, init_scene, joining_scene, point_name
 from tools.harness.reliability_table import Row, with_table
@@ -40,9 +41,9 @@ def main() -> None:
     for part in asked.only or PARTS:
         for row in _scratch(asked) if part == "scratch" else _live(part, asked):
             with RESULTS.open("a") as results:
-                results.write(json.dumps(row) + "\n")
+                results.write(json.dumps(row | _stamp()) + "\n")
     rows = _rows()
-    PAGE.write_text(with_table(PAGE.read_text(), rows, f"{datetime.now(UTC):%Y-%m-%d}, {measured_on()}"))
+    PAGE.write_text(with_table(PAGE.read_text(), rows, hardware()))
     for row in rows:
         if row["problems"]:
             print(row["scenario"], row["point"], row["then"], *row["problems"], sep="\n  ")
@@ -59,6 +60,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="lab: make clusters anew that are kept between runs")
     parser.add_argument("--again", action="store_true", help="forget the outcomes of earlier runs")
     return parser.parse_args()
+
+
+def _stamp() -> Row:
+    """Return the day of an outcome, and how busy the machine is: others may be measured on another day."""
+    return {"day": f"{datetime.now(UTC):%Y-%m-%d}", "load": round(os.getloadavg()[1], 1)}
 
 
 def _rows() -> list[Row]:
@@ -88,7 +94,7 @@ def _live(part: str, asked: argparse.Namespace) -> Iterator[Row]:
     known = {(row["scenario"], row["then"], row["point"]) for row in _rows()}
     if not asked.live:
         return
-    with making_of(part, fresh=asked.fresh)(f"reliability-{part}-{datetime.now(UTC):%H%M%S}") as scene:
+    with making_of(part, fresh=asked.fresh)(f"kills-{part}-{datetime.now(UTC):%H%M%S}") as scene:
         phases = scene.steps()
         points = scene.points(phases)
         for point in chosen_points(points, scene.stride * asked.live, asked.first):
