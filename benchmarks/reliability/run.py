@@ -68,7 +68,9 @@ def _stamp() -> Row:
 
 
 def _rows() -> list[Row]:
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    """Return the outcomes of this run and of earlier ones; those of an earlier release, without a day, are no more."""
+    rows = map(json.loads, RESULTS.read_text().splitlines() if RESULTS.exists() else ())
+    return [row for row in rows if "day" in row]
 
 
 def _scratch(asked: argparse.Namespace) -> Iterator[Row]:
