@@ -87,7 +87,7 @@ verify: setup programs  ## What is exhaustive, long or rare (needs root and 1.5 
 	$(VERIFY) -n auto $(BY_FILE) -m "(verify or sampled) and lab and not alone"
 	$(VERIFY) -m "(verify or sampled) and lab and alone"
 
-reliability: setup  ## Kill init and join at every point, and write the table of docs/reliability.md (needs root)
+reliability: setup  ## Kill init, joins, swaps and upgrades, and write the table of docs/reliability.md (needs root)
 	@tools/setup/system-packages lab
 	$(BIN)/python -m benchmarks.reliability.run $(if $(FRESH),--fresh)
 

@@ -39,6 +39,10 @@ def median(values: Sequence[float]) -> float:
 
 def machine() -> str:
     """Say what this was measured on: processors, memory, Python, and how busy others kept it."""
+    return f"{hardware()}, load average {os.getloadavg()[1]:.1f}"
+
+
+def hardware() -> str:
+    """Say what this is measured on, whoever keeps it busy."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    hardware = f"{os.cpu_count()} processors, {memory:.0f} GiB of memory"
-    return f"{hardware}, Python {platform.python_version()}, load average {os.getloadavg()[1]:.1f}"
+    return f"{os.cpu_count()} processors, {memory:.0f} GiB of memory, Python {platform.python_version()}"

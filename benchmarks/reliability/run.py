@@ -2,14 +2,15 @@
 
     make reliability
 
-Needs root. The scratch part takes minutes; the lab part kills init and a control-plane join at every step, and a swap
-of static pods at some points, others each day, and takes hours: `--live 0` leaves it out, `--live N` takes every n-th
-point, `--only join` one part. Every outcome is written to build/reliability.jsonl at once; a run that was cut short
-goes on after the last of them, `--again` begins anew.
+Needs root. The scratch part takes minutes; `--scenario NAME` takes one scenario of it. The lab part kills init and a
+control-plane join at every step, and a swap of static pods and an upgrade at some points, others each day, and takes
+hours: `--live 0` leaves it out, `--live N` takes every n-th point, `--only join` one part. Every outcome is written to
+build/reliability.jsonl at once; a run that was cut short goes on after the last of them, `--again` begins anew.
 """
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -17,18 +18,19 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.measure import machine as measured_on
+from benchmarks.measure import hardware
 from tools.harness.killing import chosen_points
 from tools.harness.lab_kills import Scene, init_scene, joining_scene, point_name
 from tools.harness.reliability_table import Row, with_table
 from tools.harness.scratch import kill_everywhere
 from tools.harness.scratch_kills import SCENARIOS
 from tools.harness.swap_kills import SwapScene, swap_scene
+from tools.harness.upgrade_kills import UpgradeScene, upgrade_scene
 
-Making = Callable[[str], AbstractContextManager[Scene | SwapScene]]
+Making = Callable[[str], AbstractContextManager[Scene | SwapScene | UpgradeScene]]
 PAGE = Path("docs/reliability.md")
 RESULTS = Path("build/reliability.jsonl")
-PARTS = ("scratch", "init", "join", "swap")
+PARTS = ("scratch", "init", "join", "swap", "upgrade")
 
 
 def main() -> None:
@@ -37,11 +39,11 @@ def main() -> None:
     if asked.again:
         RESULTS.unlink(missing_ok=True)
     for part in asked.only or PARTS:
-        for row in _scratch(asked.every) if part == "scratch" else _live(part, asked):
+        for row in _scratch(asked) if part == "scratch" else _live(part, asked):
             with RESULTS.open("a") as results:
-                results.write(json.dumps(row) + "\n")
+                results.write(json.dumps(row | _stamp()) + "\n")
     rows = _rows()
-    PAGE.write_text(with_table(PAGE.read_text(), rows, f"{datetime.now(UTC):%Y-%m-%d}, {measured_on()}"))
+    PAGE.write_text(with_table(PAGE.read_text(), rows, hardware()))
     for row in rows:
         if row["problems"]:
             print(row["scenario"], row["point"], row["then"], *row["problems"], sep="\n  ")
@@ -50,6 +52,8 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1, help="scratch: kill only at every n-th point")
+    names = [each.name for each in SCENARIOS]
+    parser.add_argument("--scenario", action="append", choices=names, help="scratch: only this one; may be repeated")
     parser.add_argument("--live", type=int, default=1, help="lab: kill only at every n-th point; 0 for none")
     parser.add_argument("--first", type=int, help="lab: the first point; another one each day if not all are taken")
     parser.add_argument("--only", action="append", choices=PARTS, help="only this part; may be repeated")
@@ -58,20 +62,32 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _stamp() -> Row:
+    """Return the day of an outcome, and how busy the machine is: others may be measured on another day."""
+    return {"day": f"{datetime.now(UTC):%Y-%m-%d}", "load": round(os.getloadavg()[1], 1)}
+
+
 def _rows() -> list[Row]:
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    """Return the outcomes of this run and of earlier ones; those of an earlier release, without a day, are no more."""
+    rows = map(json.loads, RESULTS.read_text().splitlines() if RESULTS.exists() else ())
+    return [row for row in rows if "day" in row]
 
 
-def _scratch(every: int) -> Iterator[Row]:
+def _scratch(asked: argparse.Namespace) -> Iterator[Row]:
     known = {row["scenario"] for row in _rows()}
-    for scenario in SCENARIOS:
-        if scenario.name not in known:
-            yield from kill_everywhere(scenario.name, every)
+    for name in asked.scenario or [each.name for each in SCENARIOS]:
+        if name not in known:
+            yield from kill_everywhere(name, asked.every)
 
 
 def making_of(part: str, *, fresh: bool) -> Making:
     """Return what makes the scene of a part; init and join have nodes of their own each time."""
-    scenes: dict[str, Making] = {"init": init_scene, "join": joining_scene, "swap": partial(swap_scene, fresh=fresh)}
+    scenes: dict[str, Making] = {
+        "init": init_scene,
+        "join": joining_scene,
+        "swap": partial(swap_scene, fresh=fresh),
+        "upgrade": partial(upgrade_scene, fresh=fresh),
+    }
     return scenes[part]
 
 
@@ -80,7 +96,7 @@ def _live(part: str, asked: argparse.Namespace) -> Iterator[Row]:
     known = {(row["scenario"], row["then"], row["point"]) for row in _rows()}
     if not asked.live:
         return
-    with making_of(part, fresh=asked.fresh)(f"reliability-{part}-{datetime.now(UTC):%H%M%S}") as scene:
+    with making_of(part, fresh=asked.fresh)(f"kills-{part}-{datetime.now(UTC):%H%M%S}") as scene:
         phases = scene.steps()
         points = scene.points(phases)
         for point in chosen_points(points, scene.stride * asked.live, asked.first):

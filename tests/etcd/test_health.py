@@ -10,6 +10,7 @@ from garboard.etcd.values import MemberStatus
 URL = "https://192.0.2.2:2380"
 OWN = Member(id=2, name="b", peer_urls=(URL,), client_urls=("b",))
 LEADER = Member(id=1, name="a", peer_urls=("https://192.0.2.1:2380",), client_urls=("a",))
+OTHER = Member(id=3, name="c", peer_urls=("https://192.0.2.3:2380",), client_urls=("c",))
 
 
 def status(member: Member, **more: object) -> MemberStatus:
@@ -25,9 +26,10 @@ class Statuses:
     """An etcd whose members report what they are told to."""
 
     of: dict[str, MemberStatus] = field(default_factory=lambda: {"a": status(LEADER), "b": status(OWN)})
+    known: tuple[Member, ...] = (LEADER, OWN)
 
     def members(self) -> tuple[Member, ...]:
-        return (LEADER, OWN)
+        return self.known
 
     def status(self, url: str) -> MemberStatus:
         if url not in self.of:
@@ -79,6 +81,18 @@ def test_goal_is_that_of_the_leader_or_else_of_another_member_that_knows_one() -
     assert member.problem() == "etcd has no leader"
     etcd.of["b"] = status(OWN, raft_index=9, applied_index=8)
     assert member.problem() == "it has applied 8 of 9 entries"
+
+
+@pytest.mark.parametrize("known", [(LEADER, OTHER, OWN), (OWN, LEADER, OTHER)], ids=["last", "first"])
+def test_goal_is_not_that_of_the_member_itself_where_another_one_has_more(known: tuple[Member, ...]) -> None:
+    """The leader does not answer, and the member knows nothing of what it lacks."""
+    of = {"b": status(OWN, raft_index=3, applied_index=3), "c": status(OTHER, raft_index=9, applied_index=9)}
+    assert caught_up(Statuses(of, known)).problem() == "it has applied 3 of 9 entries"
+
+
+def test_member_without_a_leader_says_nothing_of_the_goal() -> None:
+    of = {"b": status(OWN, raft_index=6, applied_index=6), "c": status(OTHER, raft_index=9, leader=0)}
+    assert caught_up(Statuses(of, (LEADER, OTHER, OWN))).problem() is None
 
 
 def test_member_that_does_not_answer_has_not_caught_up() -> None:

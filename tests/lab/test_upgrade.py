@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.harness.api_load import ApiLoad, busy_share
+from tools.harness.api_load import ApiLoad, gap_limit_s
 from tools.harness.lab import RUN, LabUnderTest
 from tools.harness.snapshots import ClusterSnapshots
 from tools.harness.upgrading import CRASHING, FORMER, RELEASES, TARGET, UNREADY, Upgrading
@@ -15,8 +15,6 @@ from tools.harness.upgrading import CRASHING, FORMER, RELEASES, TARGET, UNREADY,
 pytestmark = [pytest.mark.lab, pytest.mark.alone, pytest.mark.timeout(1500)]
 GIVEN = Path(__file__).parents[1] / "vectors/upgrade/patches"
 CONTROL_PLANES, WORKER = ("cp1", "cp2", "cp3"), "worker1"
-# What the project has set itself; and where somebody else keeps the processors busy, only that nobody waits in vain.
-LONGEST_GAP_S, ON_BUSY_MACHINE_S = 1.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Story:
 @pytest.fixture(scope="module")
 def story(cluster_snapshots: ClusterSnapshots, garboard_in_node: tuple[str, ...]) -> Iterator[Story]:
     lab = LabUnderTest(f"t{RUN}-up")
-    limit_s = ON_BUSY_MACHINE_S if busy_share(over_s=3.0) > 0.5 else LONGEST_GAP_S
+    limit_s = gap_limit_s()
     try:
         cluster_snapshots.up(lab, *RELEASES, "--patches", str(GIVEN))
         nodes = Upgrading(lab, garboard_in_node)

@@ -7,10 +7,9 @@ import pytest
 from tools.harness.killing import KillPoint
 from tools.harness.lab import RUN, LabUnderTest
 from tools.harness.snapshots import ClusterSnapshots
-from tools.harness.upgrading import FAULTS, FORMER, RELEASES, TARGET, Fault, Upgrading
+from tools.harness.upgrading import FAULTS, FORMER, SMALL, TARGET, Fault, Upgrading
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
-SMALL = (*RELEASES, "--control-planes", "1", "--workers", "0")
 # Points of the plan of `apply` that differ in what has to happen afterwards, by a word in the title of their steps.
 PLACES = (
     "acquire Lease",

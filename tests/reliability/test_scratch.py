@@ -34,6 +34,7 @@ def test_run_killed_at_one_of_todays_points_is_resumed_or_undone(scenario: str, 
     outcomes = kill_everywhere(scenario, every=SAMPLED, first=seed % SAMPLED)
     assert len(outcomes) > 150 // SAMPLED - 2
     assert {each["then"] for each in outcomes} >= {"resume", "undo"}
+    assert all(each["of"] > len(outcomes) for each in outcomes), "a sample says of how many points it is"
     assert [each for each in outcomes if each["problems"]] == []
 
 

@@ -24,6 +24,9 @@ VERBS = ("GET", "PATCH")
 _MERGE = "application/merge-patch+json"
 _TIMEOUT_S = 15.0
 _TRIES = 5
+# What the project has set itself for an upgrade; and where somebody else keeps the processors busy, only that nobody
+# waits in vain.
+_LONGEST_GAP_S, _ON_BUSY_MACHINE_S = 1.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,11 @@ def _answered(server: tuple[str, int], context: ssl.SSLContext, headers: Headers
                     return _Answer(f"reset: {event.reason}", 0.0 if event.is_unprocessed else None)
                 if isinstance(event, ConnectionEnded):
                     return _Answer(event.reason)
+
+
+def gap_limit_s() -> float:
+    """Return for how long nobody may have an answer during an upgrade that begins now."""
+    return _ON_BUSY_MACHINE_S if busy_share(over_s=3.0) > 0.5 else _LONGEST_GAP_S
 
 
 def busy_share(over_s: float) -> float:

@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -99,6 +99,11 @@ class KillPoint:
     def of(self, garboard: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command that runs garboard, whose last word is Python code, with this end."""
         return (*garboard[:-1], _KILL_IN_NODE.format(moment=self.moment, index=self.index) + garboard[-1])
+
+
+def both_points(steps: Iterable[int]) -> list[KillPoint]:
+    """Return the two points of each step in its order: its begin is on disk, and it is done."""
+    return [point for index in steps for point in (KillPoint("begin", index), KillPoint("end", index))]
 
 
 def chosen_points(

@@ -12,7 +12,7 @@ from garboard.cli.lab.wiring import labs
 from garboard.lab.bootstrap import new_secrets
 from garboard.lab.kubeadm import init_documents
 from tools.harness.joining import CONFIG, Joining, begun_cluster
-from tools.harness.killing import KillPoint
+from tools.harness.killing import KillPoint, both_points
 from tools.harness.lab import LabUnderTest, put
 from tools.harness.node_program import garboard_for_nodes
 
@@ -64,8 +64,7 @@ class Scene:
     def points(self, phases: list[str]) -> list[KillPoint]:
         """Return the points that need a lab: of init those from kubelet-start on, of join all."""
         first = phases.index("kubelet-start") if self.words[0] == "init" else 0
-        found = [(KillPoint("begin", index), KillPoint("end", index)) for index in range(first, len(phases))]
-        return [point for pair in found for point in pair]
+        return both_points(range(first, len(phases)))
 
     def after_undo(self, point: KillPoint, phase: str) -> LiveOutcome:
         """Kill the run, undo it, and say what is not as it was: files, members, nodes, pods, the service."""

@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -110,6 +110,7 @@ class Outcome:
     phase: str
     then: str
     problems: list[str]
+    of: int = 0  # so many points there are
 
 
 def child(command: Sequence[str], points: Points | None = None) -> int:
@@ -241,13 +242,14 @@ def outcomes(scenario: Scenario, *, undoes_undo: bool, every: int = 1, first: in
     whole = tree()
     last = next(point for point in reversed(points) if point.endswith("ended"))
     for point in points[first::every]:
-        yield after_resume(scenario, point, whole)
-        yield after_undo(scenario, point)
+        for outcome in (after_resume(scenario, point, whole), after_undo(scenario, point)):
+            yield replace(outcome, of=len(points))
     if undoes_undo:
         scenario.prepare()
         _kill(scenario.command, last)
-        for point in points_of(("undo",))[first::every]:
-            yield after_killed_undo(scenario, last, point)
+        of_undo = points_of(("undo",))
+        for point in of_undo[first::every]:
+            yield replace(after_killed_undo(scenario, last, point), of=len(of_undo))
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from tools.harness.killing import KillPoint
+from tools.harness.killing import KillPoint, both_points
 from tools.harness.lab import LabUnderTest
 from tools.harness.lab_kills import LiveOutcome, point_name
 from tools.harness.node_program import garboard_for_nodes
@@ -40,8 +40,7 @@ class SwapScene:
 
     def points(self, phases: list[str]) -> list[KillPoint]:
         """Return all points: when the begin of each step is on disk, and when the step is done."""
-        pairs = ((KillPoint("begin", index), KillPoint("end", index)) for index in range(len(phases)))
-        return [point for pair in pairs for point in pair]
+        return both_points(range(len(phases)))
 
     def after_undo(self, point: KillPoint, phase: str) -> LiveOutcome:
         """Kill the swap, undo it, and say what is not as it was."""

@@ -13,6 +13,7 @@ from tools.harness.swapping import COMPONENTS
 
 FORMER, TARGET = "v1.36.4", "v1.37.1"
 RELEASES = ("--kubernetes-version", FORMER, "--also", TARGET)
+SMALL = (*RELEASES, "--control-planes", "1", "--workers", "0")
 # Where the lab keeps the patches of its nodes; with --patches there are more of them.
 PATCHES = "/etc/garboard-lab/patches"
 _FAULTY, _CONFIG = "/root/faulty", "/root/upgrade.yaml"
@@ -133,6 +134,13 @@ class Upgrading:
         places = f"{_MANIFESTS} /etc/kubernetes/*.conf /var/lib/kubelet/config.yaml /etc/kubernetes/pki"
         listed = self.lab.exec(node, "sh", "-c", f"find {places} -type f -exec sha256sum {{}} +").stdout
         return {path: digest for digest, path in map(str.split, listed.splitlines())}
+
+    def objects(self) -> dict[str, str]:
+        """Return what the objects say that an upgrade changes, by kind and name."""
+        kinds = "configmaps,daemonsets.apps,deployments.apps"
+        listed = json.loads(self.lab.kubectl("get", kinds, "-n", "kube-system", "-o", "json"))["items"]
+        said = {(each["kind"], each["metadata"]["name"]): each.get("data") or each.get("spec") for each in listed}
+        return {f"{kind}/{name}": json.dumps(content, sort_keys=True) for (kind, name), content in said.items()}
 
     def server_of_kubelet(self, node: str) -> str:
         shown = self.lab.exec(node, "grep", "server:", "/etc/kubernetes/kubelet.conf").stdout

@@ -1,6 +1,7 @@
 """The health of the members: which of them answer, whether those are a majority, and how far a learner has come."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from garboard.errors import GarboardError
@@ -158,19 +159,17 @@ class CaughtUp:
 
 
 def _status_of_leader(client: EtcdClient, members: Iterable[Member]) -> MemberStatus | None:
-    """Return the status of the leader; if it does not answer, that of another voting member that does."""
-    best: MemberStatus | None = None
+    """Return the status of the leader; if it does not answer, of those that know one, that with most of its log."""
+    found: list[MemberStatus] = []
     for member in members:
         if member.is_learner:
             continue
-        try:
+        with suppress(GarboardError):
             status = status_of(client, member)
-        except GarboardError:
-            continue
-        if status.member_id == status.leader:
-            return status
-        best = status
-    return best
+            if status.member_id == status.leader:
+                return status
+            found.append(status)
+    return max(found, key=lambda each: (bool(each.leader), each.raft_index), default=None)
 
 
 def _megabytes(count: int) -> str:

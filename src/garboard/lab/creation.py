@@ -20,7 +20,7 @@ from garboard.lab.removal import remove
 from garboard.lab.topology import Bootstrap, Lab, Node
 from garboard.retry import Pauses, retry
 
-SUPERVISOR_WITHIN_S = 15.0
+SUPERVISOR_WITHIN_S = 60.0  # on a machine that others keep busy; one that has ended is not waited for
 FAILED_KEPT = 10  # labs of tests have a new name each time
 
 
@@ -118,6 +118,10 @@ def start_supervisor(labs: Labs, record: Record) -> Record:
         )  # fmt: skip
     except SupervisorGone:
         said = labs.machine.read_file(files.supervisor_log).decode("utf-8", "replace").strip()
+        is_alive = processes.identify(pid) is not None
+        said = said or (
+            f"it does not answer after {SUPERVISOR_WITHIN_S:.0f} s" if is_alive else "it has ended silently"
+        )
         raise GarboardError(f"the lab's supervisor did not start:\n{said}", error_class="supervisor") from None
     return record
 

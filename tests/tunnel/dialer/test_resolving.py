@@ -152,3 +152,19 @@ def test_threads_that_nobody_waits_for_are_bounded_too(monkeypatch: pytest.Monke
         assert await resolver.addresses("slow-5") == ("127.0.0.1",)
 
     asyncio.run(scenario())
+
+
+def test_name_without_a_thread_is_refused_and_looked_up_once_there_are_threads_again() -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scenario() -> None:
+        resolver, ends = Resolver(NameServer()), list[DialFailed | None]()
+        with pytest.MonkeyPatch.context() as without_threads:
+            without_threads.setattr(threading.Thread, "start", refused)
+            Dials(resolver).start("quick:80", asyncio.Protocol, lambda failed, _seconds: ends.append(failed))
+            await until(lambda: ends)
+        assert str(ends[0]) == "dial tcp: lookup quick: no thread is left to look it up"
+        assert await resolver.addresses("quick") == ("127.0.0.1",)
+
+    asyncio.run(scenario())

@@ -91,7 +91,11 @@ class Resolver:
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(self._end, host, running, outcome)
 
-        threading.Thread(target=run, name="look-up", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="look-up", daemon=True).start()
+        except RuntimeError as error:  # the machine lets this process have no more; nothing would ever end the look-up
+            del self._running[host]
+            raise TooManyLookUps("no thread is left to look it up") from error
         return running
 
     def _end(self, host: str, running: _Running, outcome: Addresses | OSError) -> None:
