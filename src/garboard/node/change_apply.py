@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 import msgspec
 
 from garboard.change.confirming import refuse_unconfirmable
+from garboard.change.drift_request import AskedChange
 from garboard.change.following import parts_of
 from garboard.change.node_work import PlanOptions
 from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE
 from garboard.change.plan import ChangePlan
 from garboard.change.planning import plan_change
 from garboard.change.record import ChangeRecord
-from garboard.change.request import ChangeRequest, host_paths_in
+from garboard.change.request import ChangeRequest
 from garboard.change.rollout import ChangeIntent, Rollout, first_plan, refuse_blocked
 from garboard.change.saved_plan import SavedPlan
 from garboard.change.show import plan_text
@@ -35,7 +36,8 @@ from garboard.node.change_apply_run import (
 )
 from garboard.node.change_apply_status import settle, shown_left, wait_for_nodes
 from garboard.node.change_arming import armed, settle_arming
-from garboard.node.change_observe import ObservedCluster, observe_cluster
+from garboard.node.change_drift import observe_for, resolved
+from garboard.node.change_observe import ObservedCluster
 from garboard.node.change_record import read_record
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.workflow import LocalNode
@@ -53,7 +55,7 @@ _LEASE_WITHIN_S = 10.0
 class ApplyRequest:
     """What is to be changed: a request, a plan that was saved, or what a revision has recorded; and how."""
 
-    request: ChangeRequest | None = None
+    request: AskedChange | None = None
     saved: SavedPlan | None = None
     find_request: Callable[[ChangeRecord], ChangeRequest] | None = None
     command: str = "change apply"
@@ -91,7 +93,7 @@ def apply_change(asked: ApplyRequest, local: LocalNode) -> int:
     with reserved_for_change(local, asked.command):
         local.refuse_open_run()
         rollout = _planned(asked, node)
-        if rollout.plan.verdict == "none":
+        if is_needless(asked, rollout):
             local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
             return IS_DONE
         confirm_plan(asked, rollout, local)
@@ -103,20 +105,26 @@ def apply_change(asked: ApplyRequest, local: LocalNode) -> int:
     return _end(asked, rollout, node)
 
 
+def is_needless(asked: ApplyRequest, rollout: Rollout) -> bool:
+    """Whether nothing is to do; that something under way is given up has to be recorded, even if no file changes."""
+    return rollout.plan.verdict == "none" and not (asked.replaces_unfinished and not rollout.record.is_rolled_out)
+
+
 def _planned(asked: ApplyRequest, node: ChangedNode) -> Rollout:
     """Look at the cluster, and return what would be done; whatever stands against it is refused."""
     record = read_record(node.cluster)
     if not asked.replaces_unfinished or record.is_beginning:
         record.refuse_unfinished()
     request = asked.find_request(record) if asked.find_request else asked.request
-    observed = observe_cluster(node.kubeconfig, paths=(AUTHORITY, *(host_paths_in(request) if request else ())))
+    observed = observe_for(request, node.kubeconfig, saved=asked.saved, paths=(AUTHORITY,))
     node.local.warn(observed.notes)
     snapshot, intent = observed.snapshot, asked.intent
     if asked.saved is not None:
         _refuse_elsewhere(asked.saved, observed.snapshot, node.name)
         request, intent = stale_request(asked.saved, asked.request, intent, observed)
     assert request is not None, "a command says what it asks for"
-    plan = plan_change(snapshot, request, options=options_of(intent, node.name, drains=asked.drains))
+    options = options_of(intent, node.name, drains=asked.drains)
+    plan = plan_change(snapshot, resolved(request, observed), options=options)
     node.local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
@@ -135,14 +143,15 @@ def _refuse_elsewhere(saved: SavedPlan, snapshot: ClusterSnapshot, here: str) ->
 
 
 def stale_request(
-    saved: SavedPlan, given: ChangeRequest | None, intent: ChangeIntent, observed: ObservedCluster
-) -> tuple[ChangeRequest, ChangeIntent]:
+    saved: SavedPlan, given: AskedChange | None, intent: ChangeIntent, observed: ObservedCluster
+) -> tuple[AskedChange, ChangeIntent]:
     """Return what a saved plan asks for, unless what it was made from has moved; `given` says it in other words."""
     accepted = tuple(dict.fromkeys((*saved.accepted, *intent.accepted)))
     try:
-        request = given or saved.request(observed.snapshot)
+        request = given or saved.correction or saved.request(observed.snapshot)
         views = (observed.snapshot, from_elsewhere(observed.snapshot))
-        saved.refuse_stale([_again(each, request, saved, replace(intent, accepted=accepted)) for each in views])
+        again = replace(intent, accepted=accepted)
+        saved.refuse_stale([_again(each, resolved(request, observed, each), saved, again) for each in views])
     except StalePlan as error:
         raise StalePlan(f"{error.message}{_last_writers(observed)}", hint=error.hint) from error
     return request, replace(intent, accepted=accepted)

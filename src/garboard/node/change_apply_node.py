@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from garboard.change.following import FollowingNode, following_plan, parts_of, plan_following
 from garboard.change.outcomes import IS_DONE, ChangeInProgress, ChangeNeedsHelp, ChangeRolledBack
@@ -24,6 +25,7 @@ from garboard.node.change_apply_run import (
 )
 from garboard.node.change_apply_status import settle
 from garboard.node.change_arming import armed, settle_arming, waits_to_be_confirmed
+from garboard.node.change_drift import drift_in
 from garboard.node.change_observe import observe_cluster
 from garboard.node.change_record import read_own_record, read_record
 from garboard.node.interpreters.leases import LeaseToken
@@ -108,7 +110,8 @@ def _planned(asked: NodeRequest, node: ChangedNode) -> _Followed | None:
         return None
     _refuse_early(record, target, node)
     observed = observe_cluster(node.kubeconfig, paths=(AUTHORITY,))
-    plan = plan_following(observed.snapshot, record, target, node.name, asked.accepted)
+    drift_of = partial(drift_in, observed)
+    plan = plan_following(observed.snapshot, record, target, node.name, asked.accepted, drift_of=drift_of)
     if plan.is_blocked or plan.unconfirmed:
         refuse_blocked(plan)
     states = {each.node: each.state for each in record.states}
