@@ -7,6 +7,7 @@ from garboard.change.plan import PlannedAttribute
 from garboard.change.snapshot import ClusterSnapshot, SnapshotService
 from garboard.errors import BadDocument
 from garboard.model import SUPPORTED_VERSIONS
+from garboard.phases.issuing import SignedRequest
 from garboard.values import Json
 from tests.support.change.requests import codes, new_version, patch, planned, restarts, sets, unsets
 from tests.support.change.snapshots import MadeUpCluster, f1, f2, f3
@@ -151,13 +152,35 @@ def test_the_section_of_another_proxy_mode_restarts_nothing() -> None:
     assert (plan.verdict, [*restarts(plan)]) == ("allowed", ["cp1", "w1", "w2"])
 
 
-def test_an_external_authority_issues_nothing_here() -> None:
-    snapshot = f1()
+@pytest.mark.parametrize(
+    ("key", "name", "phase"),
+    [
+        ("ca.key", "apiServer.certSANs", "certs/apiserver"),
+        ("etcd/ca.key", "etcd.local.serverCertSANs", "certs/etcd-server"),
+        ("etcd/ca.key", "etcd.local.peerCertSANs", "certs/etcd-peer"),
+    ],
+)
+def test_what_an_external_authority_signs_is_not_issued_here(key: str, name: str, phase: str) -> None:
+    snapshot = f1(is_seen=True)
     nodes = [
-        msgspec.structs.replace(each, host_paths={"/etc/kubernetes/pki/ca.key": "absent"}) for each in snapshot.nodes
+        msgspec.structs.replace(each, host_paths={f"/etc/kubernetes/pki/{key}": "absent"}) for each in snapshot.nodes
     ]
-    found = first(msgspec.structs.replace(snapshot, nodes=nodes), "apiServer.certSANs+=api.example.com")
-    assert (found.code, "cp1" in found.reason) == ("external-ca", True)
+    plan = planned(msgspec.structs.replace(snapshot, nodes=nodes), f"{name}+=api.example.com")
+    (found,) = plan.attributes
+    assert (found.verdict, found.code, "cp1" in found.reason) == ("advice", "external-ca", True)
+    (step,) = (step for each in plan.nodes for step in each.steps if step.phase == phase)
+    assert [type(each.request) for each in step.issues] == [SignedRequest]
+    assert step.title.startswith("put the signed /etc/kubernetes/pki/")
+    # The other authority issues as ever.
+    other = planned(msgspec.structs.replace(snapshot, nodes=nodes), _OTHER[name])
+    assert "external-ca" not in codes(other)
+
+
+_OTHER = {
+    "apiServer.certSANs": "etcd.local.peerCertSANs+=a.example.com",
+    "etcd.local.serverCertSANs": "apiServer.certSANs+=a.example.com",
+    "etcd.local.peerCertSANs": "apiServer.certSANs+=a.example.com",
+}
 
 
 def test_a_flag_of_the_kubelet_that_stands_above_its_configuration_is_told() -> None:

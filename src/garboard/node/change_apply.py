@@ -15,7 +15,7 @@ from garboard.change.drift_request import AskedChange
 from garboard.change.following import parts_of
 from garboard.change.node_work import PlanOptions
 from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE
-from garboard.change.plan import ChangePlan
+from garboard.change.plan import ChangePlan, NodeChange
 from garboard.change.planning import plan_change
 from garboard.change.record import ChangeRecord
 from garboard.change.request import ChangeRequest
@@ -25,7 +25,6 @@ from garboard.change.show import plan_text
 from garboard.change.snapshot import ClusterSnapshot, NodeSettings, SnapshotNode
 from garboard.engine import Plan
 from garboard.errors import BadUsage, GarboardError, StalePlan
-from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
 from garboard.node.change_apply_run import (
     ChangedNode,
     carry_out_on_node,
@@ -39,13 +38,13 @@ from garboard.node.change_arming import armed, settle_arming
 from garboard.node.change_drift import observe_for, resolved
 from garboard.node.change_observe import ObservedCluster
 from garboard.node.change_record import read_record
+from garboard.node.change_signing import refuse_unsigned, wanted_signatures
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.workflow import LocalNode
 from garboard.node.workflow import plan_text as steps_text
 from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S
 from garboard.values import dataclass
 
-AUTHORITY = f"{DEFAULT_CERTIFICATES_DIR}/ca.key"  # without it nothing can be issued here
 _CRI_SOCKET = "kubeadm.alpha.kubernetes.io/cri-socket"
 # Who finds the Lease held is told so at once, unless they said that they wait.
 _LEASE_WITHIN_S = 10.0
@@ -67,6 +66,7 @@ class ApplyRequest:
     waits: bool = False
     lease: LeaseToken | None = None
     replaces_unfinished: bool = False  # a rollback takes back what is under way
+    only_requests: bool = False  # to have certificates signed elsewhere, and nothing else
 
 
 def who() -> str:
@@ -96,13 +96,26 @@ def apply_change(asked: ApplyRequest, local: LocalNode) -> int:
         if is_needless(asked, rollout):
             local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
             return IS_DONE
-        confirm_plan(asked, rollout, local)
         parts = parts_of(rollout.plan, node.name)
+        if asked.only_requests:
+            return _write_requests(parts, local)
+        confirm_plan(asked, rollout, local)
+        refuse_unsigned(parts, local.machine, local.reporter)
         plan = prepared(_steps(asked, rollout), node, parts)
         settings = node.settings(rollout.snapshot, asked.lease)
         with armed(local, rollout.target(rollout.revision), node.name, rollout.snapshot, parts) as confirm_by:
             carry_out_on_node(plan, node, settings, replace(run_options(asked.command), confirm_by=confirm_by))
     return _end(asked, rollout, node)
+
+
+def _write_requests(parts: tuple[NodeChange, ...], local: LocalNode) -> int:
+    """Write what has to be signed elsewhere for this node, and say whether all of it is."""
+    if not wanted_signatures(parts):
+        local.reporter.report("[change apply] no certificate of this node has to be signed elsewhere")
+        return IS_DONE
+    refuse_unsigned(parts, local.machine, local.reporter)
+    local.reporter.report("[change apply] all certificates of this node are signed")
+    return IS_DONE
 
 
 def is_needless(asked: ApplyRequest, rollout: Rollout) -> bool:
@@ -116,7 +129,7 @@ def _planned(asked: ApplyRequest, node: ChangedNode) -> Rollout:
     if not asked.replaces_unfinished or record.is_beginning:
         record.refuse_unfinished()
     request = asked.find_request(record) if asked.find_request else asked.request
-    observed = observe_for(request, node.kubeconfig, saved=asked.saved, paths=(AUTHORITY,))
+    observed = observe_for(request, node.kubeconfig, saved=asked.saved)
     node.local.warn(observed.notes)
     snapshot, intent = observed.snapshot, asked.intent
     if asked.saved is not None:

@@ -14,7 +14,6 @@ from garboard.change.rollout import refuse_blocked, report_of
 from garboard.change.show import plan_text
 from garboard.errors import GarboardError
 from garboard.node.change_agent import is_waited_for
-from garboard.node.change_apply import AUTHORITY
 from garboard.node.change_apply_run import (
     ChangedNode,
     carry_out_on_node,
@@ -28,6 +27,7 @@ from garboard.node.change_arming import armed, settle_arming, waits_to_be_confir
 from garboard.node.change_drift import drift_in
 from garboard.node.change_observe import observe_cluster
 from garboard.node.change_record import read_own_record, read_record
+from garboard.node.change_signing import refuse_unsigned
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.workflow import LocalNode
 from garboard.node.workflow import plan_text as steps_text
@@ -109,7 +109,7 @@ def _planned(asked: NodeRequest, node: ChangedNode) -> _Followed | None:
         node.local.reporter.report(f"[{COMMAND}] nothing to do: there is no target")
         return None
     _refuse_early(record, target, node)
-    observed = observe_cluster(node.kubeconfig, paths=(AUTHORITY,))
+    observed = observe_cluster(node.kubeconfig)
     drift_of = partial(drift_in, observed)
     plan = plan_following(observed.snapshot, record, target, node.name, asked.accepted, drift_of=drift_of)
     if plan.is_blocked or plan.unconfirmed:
@@ -165,6 +165,7 @@ def _confirm(asked: NodeRequest, found: _Followed, local: LocalNode) -> None:
 
 def _carry_out(asked: NodeRequest, found: _Followed, node: ChangedNode) -> None:
     following = found.node
+    refuse_unsigned(following.parts, node.local.machine, node.local.reporter)
     plan = prepared(following_plan(following), node, following.parts)
     settings = node.settings(following.snapshot, asked.lease)
     try:

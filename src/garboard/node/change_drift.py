@@ -1,6 +1,5 @@
 """A cluster as a change sees it, and what is asked for where that depends on the hand edits which are found there."""
 
-from collections.abc import Iterable
 from functools import partial
 
 from garboard.change.drift_request import AskedChange, DriftRequest
@@ -13,12 +12,12 @@ from garboard.node.kubelet_observe import AskedKubelets, with_kubelets
 
 
 def observe_for(
-    request: AskedChange | None, kubeconfig: str | None, *, saved: SavedPlan | None = None, paths: Iterable[str] = ()
+    request: AskedChange | None, kubeconfig: str | None, *, saved: SavedPlan | None = None
 ) -> ObservedCluster:
     """Look at a cluster for a change; where that is about hand edits, kubelets are asked what they run with, too."""
     if isinstance(request, DriftRequest) or (saved is not None and saved.correction is not None):
-        return with_kubelets(observe_cluster(kubeconfig, paths=paths), kubeconfig, AskedKubelets.ALL)
-    return observe_cluster(kubeconfig, paths=(*paths, *(host_paths_in(request) if request else ())))
+        return with_kubelets(observe_cluster(kubeconfig), kubeconfig, AskedKubelets.ALL)
+    return observe_cluster(kubeconfig, paths=host_paths_in(request) if request else ())
 
 
 def drift_in(observed: ObservedCluster, snapshot: ClusterSnapshot) -> ClusterDrift:

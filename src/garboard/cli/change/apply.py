@@ -35,6 +35,10 @@ _PLAN_BYTES = 64 * 1024 * 1024
 @message_option
 @apply_options
 @kubeconfig_option
+@click.option(
+    "--requests", "only_requests", is_flag=True,
+    help="Only write, on this node, keys and requests of certificates that an external authority has to sign.",
+)  # fmt: skip
 @click.option("--coordinated", is_flag=True, hidden=True)
 def apply(
     plan: str,
@@ -43,6 +47,7 @@ def apply(
     message: str,
     flags: ApplyFlags,
     kubeconfig: str | None,
+    only_requests: bool,
     coordinated: bool,
     **options: object,
 ) -> int:
@@ -72,8 +77,11 @@ def apply(
             saved=read_plan(read_file(plan, limit=_PLAN_BYTES), source=plan) if plan else None,
             intent=intent,
             kubeconfig=kubeconfig,
+            only_requests=only_requests,
         )
     )
+    if flags.via and only_requests:
+        raise BadUsage("--requests is about one node", hint="run it on each control plane, before the change begins")
     if flags.via:
         return change_apply_via.apply_via(wanted, Via.parse(flags.via), this_node(reporter))
     return apply_change(wanted, this_node(reporter))

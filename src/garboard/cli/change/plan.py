@@ -20,7 +20,6 @@ from garboard.cli.output import write_data
 from garboard.cli.token.access import kubeconfig_option
 from garboard.host import read_file
 from garboard.lazy import lazy_module
-from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
 
 if TYPE_CHECKING:
     from garboard.change import html
@@ -30,7 +29,6 @@ else:  # with a snapshot nobody asks a cluster, and few plans become a page
     html = lazy_module("garboard.change.html")
 
 HAS_CHANGES, IS_BLOCKED = 10, 11
-_AUTHORITY = f"{DEFAULT_CERTIFICATES_DIR}/ca.key"  # without it nothing can be issued there
 _SNAPSHOT_BYTES = 64 * 1024 * 1024
 
 
@@ -88,7 +86,7 @@ def _seen(observed: str | None, kubeconfig: str | None, asked: AskedChange) -> t
         if isinstance(asked, DriftRequest):
             return snapshot, asked.resolved(snapshot, drift_of_files)
         return snapshot, asked
-    found = change_drift.observe_for(asked, kubeconfig, paths=(_AUTHORITY,))
+    found = change_drift.observe_for(asked, kubeconfig)
     for note in found.notes:
         write_to_stderr(f"note: {note}\n")
     return found.snapshot, change_drift.resolved(asked, found)
