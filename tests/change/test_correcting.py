@@ -12,6 +12,7 @@ from garboard.change.drift_names import DriftNames
 from garboard.change.drift_request import DriftRequest
 from garboard.change.drifting import drift_of_files
 from garboard.change.following import parts_of, plan_following
+from garboard.change.history import history_document
 from garboard.change.node_work import PlanOptions
 from garboard.change.plan import ChangePlan
 from garboard.change.planning import plan_change
@@ -218,6 +219,14 @@ def test_nodes_that_follow_find_out_by_the_names_what_they_have_to_do() -> None:
     # What is edited there once it is done is another matter: nobody has asked for that.
     done = reported(record, record.target, "done", "cp2")
     assert plan_following(snapshot, done, record.target, "cp2").parts == ()
+
+
+def test_history_says_which_edits_went() -> None:
+    snapshot = edited(API_SERVER, with_flag("--profiling=false"))
+    record = begun(rollout(snapshot, correction(snapshot, "kube-apiserver")))
+    document: Any = history_document(record)
+    newest, first = document["revisions"]
+    assert (newest["corrects"], "corrects" in first) == (["kube-apiserver"], False)
 
 
 def test_all_edits_are_recorded_as_such_and_others_are_no_correction() -> None:

@@ -1,7 +1,6 @@
 """`garboard change drift`."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,14 +131,13 @@ def _adopt(asked: _Asked, kubeconfig: str | None) -> int:
     )
     wanted = change_apply.ApplyRequest(
         request=DriftRequest(policy="adopt", names=DriftNames.parse(asked.only)),
-        command="change drift --adopt",
         intent=intent,
         kubeconfig=kubeconfig,
         is_asked=not asked.yes,
     )
     local = this_node(ConsoleReporter())
     if asked.via:
-        return change_apply_via.apply_via(replace(wanted, command="change apply"), Via.parse(asked.via), local)
+        return change_apply_via.apply_via(wanted, Via.parse(asked.via), local)
     return change_apply.apply_change(wanted, local)
 
 
