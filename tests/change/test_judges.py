@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
+from garboard.change.configuration import read_configuration
 from garboard.change.plan import PlannedAttribute
-from garboard.change.snapshot import ClusterSnapshot, SnapshotService
+from garboard.change.rendering import ClusterRendering
+from garboard.change.snapshot import CertificateFacts, ClusterSnapshot, SnapshotService
 from garboard.errors import BadDocument
 from garboard.model import SUPPORTED_VERSIONS
 from garboard.phases.issuing import SignedRequest
@@ -181,6 +183,30 @@ _OTHER = {
     "etcd.local.serverCertSANs": "apiServer.certSANs+=a.example.com",
     "etcd.local.peerCertSANs": "apiServer.certSANs+=a.example.com",
 }
+
+
+@pytest.mark.parametrize(
+    ("more", "edit", "is_issued"),
+    [
+        pytest.param([], "certSANs+=api.example.com", True, id="a name that it does not have"),
+        pytest.param(["api.example.com"], "certSANs+=api.example.com", False, id="a name that it has"),
+        pytest.param(["api.example.com", "b"], "certSANs+=api.example.com", False, id="others beside it"),
+        pytest.param(["old.example.com"], "certSANs-=old.example.com", True, id="a name that goes"),
+        pytest.param([], "certSANs-=old.example.com", False, id="a name that has gone"),
+    ],
+)
+def test_a_certificate_that_is_as_it_has_to_be_is_not_issued_again(
+    more: list[str], edit: str, *, is_issued: bool
+) -> None:
+    """A node may be asked twice, as the one where a change begins is once all others are done."""
+    snapshot = f1(is_seen=True, cluster={"apiServer": {"certSANs": ["old.example.com"]}} if "-=" in edit else {})
+    rendering = ClusterRendering(read_configuration(f1()), snapshot, {})
+    names = [text.partition(":")[2] for text in rendering.certificates(snapshot.nodes[0])["certs/apiserver"]]
+    facts = CertificateFacts(path="apiserver.crt", sans=[*names, *more])
+    nodes = [msgspec.structs.replace(each, certificates=[facts]) for each in snapshot.nodes]
+    plan = planned(msgspec.structs.replace(snapshot, nodes=nodes), f"apiServer.{edit}")
+    assert bool(plan.nodes) is is_issued
+    assert [each.name for each in plan.objects] == ["kubeadm-config"]
 
 
 def test_a_flag_of_the_kubelet_that_stands_above_its_configuration_is_told() -> None:

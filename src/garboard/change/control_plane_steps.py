@@ -114,10 +114,10 @@ class ControlPlaneChange:
     def _certificate_steps(self) -> Iterator[PlannedStep]:
         for phase, names in self.after.certificates.items():
             old = self.before.certificates.get(phase, ())
-            if names == old:
-                continue
             name = phase.removeprefix("certs/")
-            file = name if name == "apiserver" else f"etcd/{name.removeprefix('etcd-')}"
+            file = certificate(name).base_name
+            if names == old or self._has_names(f"{file}.crt", names, old):
+                continue
             gone = [f"-{each}\n" for each in old if each not in names]
             added = [f"+{each}\n" for each in names if each not in old]
             path = join_path(self.certificates_dir, f"{file}.crt")
@@ -132,6 +132,12 @@ class ControlPlaneChange:
                 files=(changed,),
                 issues=(self._issue(spec, is_elsewhere=is_elsewhere),),
             )
+
+    def _has_names(self, path: str, names: Sequence[str], former: Sequence[str]) -> bool:
+        """Whether the certificate that is there has what is asked for, as on a node that is asked a second time."""
+        found = next((each for each in self.node.certificates or () if each.path == path), None)
+        wanted, gone = ({text.partition(":")[2] for text in texts} for texts in (names, set(former) - set(names)))
+        return found is not None and wanted <= set(found.sans) and not gone & set(found.sans)
 
     def _issue(self, spec: CertSpec, *, is_elsewhere: bool) -> Issue:
         inputs = self.after.inputs
