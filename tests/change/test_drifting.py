@@ -1,6 +1,5 @@
 """Nodes are compared with what their cluster stores, and their hand edits are kept as patches that explain them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -17,66 +16,10 @@ from garboard.errors import BadUsage, NotReady
 from garboard.model import DEFAULT_VERSION, KubernetesVersion
 from garboard.patches import MARKER
 from garboard.phases.node.records import PatchSetContent
+from tests.support.change.edited_nodes import API_SERVER, EDITS, KCM, Edit, container, edited, with_flag
 from tests.support.change.snapshots import f1, f2
 
-API_SERVER, KCM, ETCD = "kube-apiserver", "kube-controller-manager", "etcd"
 replace = msgspec.structs.replace
-Edit = Callable[[Any], None]
-
-
-def edited(
-    component: str, edit: Edit, *, node: str = "cp1", make: Callable[..., ClusterSnapshot] = f1
-) -> ClusterSnapshot:
-    """Return a cluster of which somebody has edited a manifest; its files were seen."""
-
-    def change(of: str, name: str, text: str) -> str:
-        if (of, name) != (node, component):
-            return text
-        document: Any = read_yaml(text, source=name)
-        edit(document)
-        return write_yaml(document)
-
-    return make(is_seen=True, change_manifest=change)
-
-
-def container(pod: Any) -> Any:
-    return pod["spec"]["containers"][0]
-
-
-def with_flag(word: str) -> Edit:
-    return lambda pod: container(pod)["command"].append(word)
-
-
-def without_flag(name: str) -> Edit:
-    def edit(pod: Any) -> None:
-        container(pod)["command"] = [each for each in container(pod)["command"] if not each.startswith(f"--{name}=")]
-
-    return edit
-
-
-def with_volume(pod: Any) -> None:
-    pod["spec"]["volumes"].append({"name": "audit", "hostPath": {"path": "/etc/audit", "type": "Directory"}})
-    container(pod)["volumeMounts"].append({"name": "audit", "mountPath": "/etc/audit", "readOnly": True})
-
-
-def with_sidecar(pod: Any) -> None:
-    pod["spec"]["containers"].append({"name": "proxy", "image": "example.com/proxy:1", "args": ["--listen=:1"]})
-
-
-def with_memory(pod: Any) -> None:
-    container(pod)["resources"]["requests"]["memory"] = "512Mi"
-
-
-EDITS: dict[str, tuple[str, Edit]] = {
-    "a flag typed in": (API_SERVER, with_flag("--profiling=false")),
-    "a flag taken out": (KCM, without_flag("leader-elect")),
-    "a flag twice": (API_SERVER, lambda pod: container(pod)["command"].extend(["--vmodule=a=1", "--vmodule=b=2"])),
-    "another image": ("kube-scheduler", lambda pod: container(pod).update(image="example.com/scheduler:1")),
-    "a volume": (API_SERVER, with_volume),
-    "a container beside it": (API_SERVER, with_sidecar),
-    "a request": (ETCD, with_memory),
-    "a label": (ETCD, lambda pod: pod["metadata"]["labels"].update(team="x")),
-}
 
 
 def drift_of(snapshot: ClusterSnapshot) -> ClusterDrift:
@@ -242,7 +185,7 @@ def test_hand_edit_is_a_finding_of_adopt_with_the_command_that_keeps_it() -> Non
     (finding,) = drift_findings(edited(API_SERVER, with_flag("--profiling=false"), node="cp2", make=f2), {}, {})
     assert (finding.code, finding.node, finding.subject) == ("hand-edit", "cp2", API_SERVER)
     assert "--profiling" in finding.message
-    assert finding.cure.startswith("garboard change drift --capture DIR --node cp2")
+    assert finding.cure.startswith("garboard change drift --adopt --only cp2/kube-apiserver records it")
 
 
 def test_patches_that_nobody_has_recorded_are_a_finding() -> None:

@@ -3,10 +3,13 @@
 import msgspec
 import pytest
 
+from garboard.change.configuration import read_configuration
 from garboard.change.plan import PlannedAttribute
-from garboard.change.snapshot import ClusterSnapshot, SnapshotService
+from garboard.change.rendering import ClusterRendering
+from garboard.change.snapshot import CertificateFacts, ClusterSnapshot, SnapshotService
 from garboard.errors import BadDocument
 from garboard.model import SUPPORTED_VERSIONS
+from garboard.phases.issuing import SignedRequest
 from garboard.values import Json
 from tests.support.change.requests import codes, new_version, patch, planned, restarts, sets, unsets
 from tests.support.change.snapshots import MadeUpCluster, f1, f2, f3
@@ -151,13 +154,59 @@ def test_the_section_of_another_proxy_mode_restarts_nothing() -> None:
     assert (plan.verdict, [*restarts(plan)]) == ("allowed", ["cp1", "w1", "w2"])
 
 
-def test_an_external_authority_issues_nothing_here() -> None:
-    snapshot = f1()
+@pytest.mark.parametrize(
+    ("key", "name", "phase"),
+    [
+        ("ca.key", "apiServer.certSANs", "certs/apiserver"),
+        ("etcd/ca.key", "etcd.local.serverCertSANs", "certs/etcd-server"),
+        ("etcd/ca.key", "etcd.local.peerCertSANs", "certs/etcd-peer"),
+    ],
+)
+def test_what_an_external_authority_signs_is_not_issued_here(key: str, name: str, phase: str) -> None:
+    snapshot = f1(is_seen=True)
     nodes = [
-        msgspec.structs.replace(each, host_paths={"/etc/kubernetes/pki/ca.key": "absent"}) for each in snapshot.nodes
+        msgspec.structs.replace(each, host_paths={f"/etc/kubernetes/pki/{key}": "absent"}) for each in snapshot.nodes
     ]
-    found = first(msgspec.structs.replace(snapshot, nodes=nodes), "apiServer.certSANs+=api.example.com")
-    assert (found.code, "cp1" in found.reason) == ("external-ca", True)
+    plan = planned(msgspec.structs.replace(snapshot, nodes=nodes), f"{name}+=api.example.com")
+    (found,) = plan.attributes
+    assert (found.verdict, found.code, "cp1" in found.reason) == ("advice", "external-ca", True)
+    (step,) = (step for each in plan.nodes for step in each.steps if step.phase == phase)
+    assert [type(each.request) for each in step.issues] == [SignedRequest]
+    assert step.title.startswith("put the signed /etc/kubernetes/pki/")
+    # The other authority issues as ever.
+    other = planned(msgspec.structs.replace(snapshot, nodes=nodes), _OTHER[name])
+    assert "external-ca" not in codes(other)
+
+
+_OTHER = {
+    "apiServer.certSANs": "etcd.local.peerCertSANs+=a.example.com",
+    "etcd.local.serverCertSANs": "apiServer.certSANs+=a.example.com",
+    "etcd.local.peerCertSANs": "apiServer.certSANs+=a.example.com",
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "edit", "is_issued"),
+    [
+        pytest.param([], "certSANs+=api.example.com", True, id="a name that it does not have"),
+        pytest.param(["api.example.com"], "certSANs+=api.example.com", False, id="a name that it has"),
+        pytest.param(["api.example.com", "b"], "certSANs+=api.example.com", False, id="others beside it"),
+        pytest.param(["old.example.com"], "certSANs-=old.example.com", True, id="a name that goes"),
+        pytest.param([], "certSANs-=old.example.com", False, id="a name that has gone"),
+    ],
+)
+def test_a_certificate_that_is_as_it_has_to_be_is_not_issued_again(
+    more: list[str], edit: str, *, is_issued: bool
+) -> None:
+    """A node may be asked twice, as the one where a change begins is once all others are done."""
+    snapshot = f1(is_seen=True, cluster={"apiServer": {"certSANs": ["old.example.com"]}} if "-=" in edit else {})
+    rendering = ClusterRendering(read_configuration(f1()), snapshot, {})
+    names = [text.partition(":")[2] for text in rendering.certificates(snapshot.nodes[0])["certs/apiserver"]]
+    facts = CertificateFacts(path="apiserver.crt", sans=[*names, *more])
+    nodes = [msgspec.structs.replace(each, certificates=[facts]) for each in snapshot.nodes]
+    plan = planned(msgspec.structs.replace(snapshot, nodes=nodes), f"apiServer.{edit}")
+    assert bool(plan.nodes) is is_issued
+    assert [each.name for each in plan.objects] == ["kubeadm-config"]
 
 
 def test_a_flag_of_the_kubelet_that_stands_above_its_configuration_is_told() -> None:

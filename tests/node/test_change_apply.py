@@ -1,12 +1,14 @@
 """A change that was planned elsewhere is the same one where it begins, or it is refused."""
 
 from dataclasses import replace
+from typing import Literal
 
 import msgspec
 import pytest
 
 from garboard.change.coordinated import coordinated_plan, handed_change, read_handed
 from garboard.change.document import plan_document
+from garboard.change.drift_request import AskedChange, DriftRequest
 from garboard.change.node_files import ObservedFiles, with_files
 from garboard.change.node_work import PlanOptions
 from garboard.change.observations import observations
@@ -15,12 +17,15 @@ from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState
 from garboard.change.rollout import ChangeIntent
 from garboard.change.saved_plan import SavedPlan
 from garboard.change.snapshot import ClusterSnapshot
+from garboard.documents import Json, read_yaml
 from garboard.engine import NodePart
 from garboard.errors import BadDocument, StalePlan
 from garboard.manifests.kubelet import CONFIG_FILE, INSTANCE_CONFIG_FILE
 from garboard.node.change_apply import from_elsewhere, stale_request
+from garboard.node.change_drift import resolved
 from garboard.node.change_observe import ObservedCluster
 from garboard.phases.node.records import PatchSetContent
+from tests.support.change.edited_nodes import API_SERVER, edited, with_flag, with_volume
 from tests.support.change.requests import new_version, patch, sets
 from tests.support.change.rollouts import rollout
 from tests.support.change.snapshots import f2
@@ -70,8 +75,56 @@ def test_what_a_coordinator_hands_over_is_carried_out_by_the_first_node(request_
     observed = ObservedCluster(snapshot=on_node(unseen(), "cp1"), here="cp1")
     request, intent = stale_request(handed.saved, handed.request, handed.intent, observed)
     assert intent.accepted == ()
+    assert not isinstance(request, DriftRequest)
     again = plan_change(unseen(), request, options=PlanOptions(first="cp1"))
     assert plan_document(again) == plan_document(found.plan)
+
+
+def with_edits() -> ObservedCluster:
+    """Return what the first node sees of a cluster whose API servers were edited by hand, as the volumes of cp2."""
+    seen = edited(API_SERVER, with_flag("--profiling=false"), node="*", make=f2)
+    found = edited(API_SERVER, with_volume, node="cp2", make=f2).node("cp2")
+    assert found is not None
+    nodes = [msgspec.structs.replace(each, manifests=found.manifests) if each.name == "cp2" else each
+             for each in seen.nodes]  # fmt: skip
+    mirrors: dict[str, dict[str, Json]] = {
+        each.name: {name: read_yaml(text, source=name) for name, text in (each.manifests or {}).items()}
+        for each in nodes
+    }
+    unseen_nodes = [
+        msgspec.structs.replace(each, manifests=None, kubelet_config=None, kubelet_flags=None) for each in nodes
+    ]
+    cluster = msgspec.structs.replace(seen, nodes=unseen_nodes, members=None)
+    files = ObservedFiles(manifests={name: text.encode() for name, text in (seen.nodes[0].manifests or {}).items()},
+                          kubelet={CONFIG_FILE: (seen.nodes[0].kubelet_config or "").encode()})  # fmt: skip
+    own = [with_files(each, files) if each.name == "cp1" else each for each in cluster.nodes]
+    return ObservedCluster(
+        snapshot=msgspec.structs.replace(cluster, nodes=own, members=f2().members), mirrors=mirrors, here="cp1"
+    )
+
+
+@pytest.mark.parametrize("policy", ["adopt", "overwrite"])
+def test_what_becomes_of_hand_edits_is_handed_over_as_well(policy: Literal["adopt", "overwrite"]) -> None:
+    """The coordinator sees what runs; the first node finds its own edits, or records those that were seen."""
+    on_first = with_edits()
+    elsewhere = replace(on_first, snapshot=from_elsewhere(on_first.snapshot), here="")
+    asked: AskedChange = DriftRequest(policy=policy)
+    request = resolved(asked, elsewhere)
+    found = rollout(elsewhere.snapshot, request)
+    handed_request = asked if policy == "overwrite" else request
+    handed = read_handed(handed_change(found, handed_request, found.plan, drains=False))
+    again, _ = stale_request(handed.saved, handed.request, handed.intent, on_first)
+    plan = plan_change(on_first.snapshot, resolved(again, on_first), options=PlanOptions(first="cp1"))
+    assert [each.node for each in plan.nodes] == ([] if policy == "adopt" else ["cp1", "cp2", "cp3"])
+    assert [each.name for each in plan.objects] == (["garboard-patches"] if policy == "adopt" else [])
+    assert found.revision.patch_sets.keys() == ({"cp1", "cp2", "cp3"} if policy == "adopt" else set())
+
+
+def test_what_takes_the_place_of_an_unfinished_change_says_so() -> None:
+    found = rollout(unseen(), FLAG)
+    for is_rollback in (True, False):
+        handed = handed_change(found, FLAG, found.plan, drains=False, replaces_unfinished=is_rollback)
+        assert read_handed(handed).replaces_unfinished is is_rollback
 
 
 def test_what_moved_on_the_way_is_refused_with_who_wrote_it() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from garboard.change.confirming import ConfirmTimes, refuse_unconfirmable
 from garboard.change.outcomes import ChangeBlocked
+from garboard.change.request import NewPatchSet
 from garboard.change.rollout import first_plan
 from garboard.change.snapshot import ClusterSnapshot
 from garboard.engine import Plan, with_preconditions
@@ -23,6 +24,7 @@ from garboard.node.runs import Runs
 from garboard.node.transaction import RunOptions, Transactions
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode
+from garboard.phases.node.records import PatchSetContent
 from garboard.phases.upgrade.context import ThisNode
 from tests.support.change.nodes_in_change import FLAG, LIMIT, NodeInChange, target_of
 from tests.support.change.rollouts import rollout
@@ -118,9 +120,12 @@ def test_target_says_until_when_nodes_are_armed(cp1: NodeInChange) -> None:
     assert msgspec.to_builtins(unconfirmed.target(unconfirmed.revision)).get("armedUntil") is None
 
 
-def test_change_of_kube_proxy_does_not_wait_to_be_confirmed(cp1: NodeInChange) -> None:
+def test_change_of_kube_proxy_or_of_patches_does_not_wait_to_be_confirmed(cp1: NodeInChange) -> None:
     refuse_unconfirmable(rollout(cp1.snapshot, FLAG).plan)
     refuse_unconfirmable(rollout(cp1.snapshot, LIMIT).plan)
     with pytest.raises(ChangeBlocked, match="kube-proxy") as caught:
         refuse_unconfirmable(rollout(cp1.snapshot, "KubeProxyConfiguration:mode=nftables").plan)
     assert caught.value.exit_code == 11
+    patches = NewPatchSet(content=PatchSetContent({"kube-scheduler.yaml": b"metadata: {labels: {owner: us}}\n"}))
+    with pytest.raises(ChangeBlocked, match="garboard-patches"):
+        refuse_unconfirmable(rollout(cp1.snapshot, patches).plan)

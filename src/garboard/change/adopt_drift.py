@@ -34,13 +34,16 @@ def drift_findings(
     for part in (*drift.nodes, drift.objects):
         for component, fields in edits_of(part).items():
             shown = ", ".join(fields[:_MOST]) + (f" and {len(fields) - _MOST} more" if len(fields) > _MOST else "")
-            keep = f"garboard change drift --capture DIR --node {part.node}" if part.node else "garboard change drift"
+            only = f" --only {part.node}/{component}" if part.node else ""
+            cure = (
+                f"garboard change drift --adopt{only} records it; to take it out: garboard change drift --correct{only}"
+            )
             yield AdoptFinding(
                 code="hand-edit",
                 node=part.node,
                 subject=component,
                 message=f"neither the configuration nor a patch has it so: {shown}",
-                cure=f"{keep}; to give it up: garboard upgrade apply renders it anew",
+                cure=cure if part.node else "garboard change drift shows it; garboard upgrade apply renders it anew",
             )
 
 

@@ -18,6 +18,7 @@ from garboard.change.outcomes import ChangeBlocked
 from garboard.change.plan import ChangePlan
 from garboard.errors import BadDocument
 from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
+from garboard.phases.node.records import RECORD
 from garboard.values import dataclass
 
 SLOT_S = 120.0
@@ -200,9 +201,8 @@ def armed_until(now: datetime, nodes: int, within: ConfirmTimes) -> datetime:
 
 def refuse_unconfirmable(plan: ChangePlan) -> None:
     """Refuse to have a change confirmed that no node could take back by itself."""
-    objects = [
-        each.name for each in plan.objects if each.kind in ("DaemonSet", "Deployment") or each.name in _OF_ADDONS
-    ]
+    kept = (*_OF_ADDONS, RECORD)  # of patches a node takes back what they did, and not that they are recorded
+    objects = [each.name for each in plan.objects if each.kind in ("DaemonSet", "Deployment") or each.name in kept]
     pods = [step.title for each in plan.nodes for step in each.steps if step.phase == "kube-proxy"]
     if found := [*objects, *pods]:
         raise ChangeBlocked(

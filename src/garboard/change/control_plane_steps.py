@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from garboard.change.attribute import ALL_PODS
+from garboard.change.authorities import WAITING, is_signed_elsewhere
 from garboard.change.carrying import EditConflict
 from garboard.change.differences import AttributeChange
 from garboard.change.node_steps import NodeWork, assumed_manifest, cause_of, changed_file, with_live_flags
@@ -13,7 +14,7 @@ from garboard.documents import marshal_yaml
 from garboard.engine import Issue
 from garboard.model.go import join_path
 from garboard.model.paths import KUBERNETES_DIR, manifest_path
-from garboard.phases.issuing import CertificateRequest, KubeconfigRequest
+from garboard.phases.issuing import CertificateRequest, KubeconfigRequest, SignedRequest
 from garboard.phases.static_pods import ReplacedPod
 from garboard.pki import KUBECONFIGS, CertSpec, KubeconfigSpec, PkiInputs, certificate
 from garboard.values import dataclass
@@ -113,25 +114,37 @@ class ControlPlaneChange:
     def _certificate_steps(self) -> Iterator[PlannedStep]:
         for phase, names in self.after.certificates.items():
             old = self.before.certificates.get(phase, ())
-            if names == old:
-                continue
             name = phase.removeprefix("certs/")
-            file = name if name == "apiserver" else f"etcd/{name.removeprefix('etcd-')}"
+            file = certificate(name).base_name
+            if names == old or self._has_names(f"{file}.crt", names, old):
+                continue
             gone = [f"-{each}\n" for each in old if each not in names]
             added = [f"+{each}\n" for each in names if each not in old]
             path = join_path(self.certificates_dir, f"{file}.crt")
+            spec = certificate(name)
+            is_elsewhere = is_signed_elsewhere(self.node, self.certificates_dir, spec)
+            verb = f"put the signed {path} in its place" if is_elsewhere else f"issue {path} again"
             changed = PlannedFile(path=path, diff="".join(gone + added), is_assumed=self.node.certificates is None)
             yield PlannedStep(
                 phase=phase,
-                title=f"issue {path} again and verify it by a handshake; nothing restarts",
+                title=f"{verb} and verify it by a handshake; nothing restarts",
                 cause=cause_of(phase, self.changes, "the names that it needs changed"),
                 files=(changed,),
-                issues=self._issue(certificate(name)),
+                issues=(self._issue(spec, is_elsewhere=is_elsewhere),),
             )
 
-    def _issue(self, spec: CertSpec) -> tuple[Issue, ...]:
-        assert self.after.inputs is not None, "a node with certificates has an API server"
-        return (CertificateRequest(spec=spec, inputs=self.after.inputs, folder=self.certificates_dir).action(),)
+    def _has_names(self, path: str, names: Sequence[str], former: Sequence[str]) -> bool:
+        """Whether the certificate that is there has what is asked for, as on a node that is asked a second time."""
+        found = next((each for each in self.node.certificates or () if each.path == path), None)
+        wanted, gone = ({text.partition(":")[2] for text in texts} for texts in (names, set(former) - set(names)))
+        return found is not None and wanted <= set(found.sans) and not gone & set(found.sans)
+
+    def _issue(self, spec: CertSpec, *, is_elsewhere: bool) -> Issue:
+        inputs = self.after.inputs
+        assert inputs is not None, "a node with certificates has an API server"
+        if is_elsewhere:
+            return SignedRequest(spec=spec, inputs=inputs, folder=self.certificates_dir, waiting=WAITING).action()
+        return CertificateRequest(spec=spec, inputs=inputs, folder=self.certificates_dir).action()
 
     def _kubeconfig_steps(self) -> Iterator[PlannedStep]:
         pairs = zip(self.before.kubeconfigs, self.after.kubeconfigs, strict=True)

@@ -9,9 +9,11 @@ import msgspec
 
 from garboard.change.confirming import ConfirmTimes
 from garboard.change.document import plan_document
+from garboard.change.drift_names import DriftNames
+from garboard.change.drift_request import AskedChange, DriftRequest
 from garboard.change.plan import ChangePlan
 from garboard.change.record import state_of
-from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState
+from garboard.change.request import DriftAdoption, NewPatchSet, RecordedState
 from garboard.change.rollout import ChangeIntent, Rollout
 from garboard.change.saved_plan import SavedPlan
 from garboard.engine import ClusterPlan, NodePart
@@ -22,6 +24,26 @@ from garboard.values import dataclass
 # `-` is the change on standard input.
 APPLY_WORDS = ("change", "apply", "-", "--coordinated", "--yes")
 NODE_WORDS = ("change", "node", "--yes")
+
+
+class _Adopted(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Hand edits that are recorded, as they were seen."""
+
+    documents: dict[str, dict[str, Any]]
+    patch_sets: dict[str, str]
+    contents: dict[str, dict[str, str]]  # files in base64 by path, by digest
+
+    @classmethod
+    def of(cls, request: DriftAdoption) -> "_Adopted":
+        return cls(
+            documents={kind: dict(document) for kind, document in request.documents.items()},
+            patch_sets=dict(request.patch_sets),
+            contents={digest: _as_text(content) for digest, content in request.contents.items()},
+        )
+
+    def request(self) -> DriftAdoption:
+        contents = {digest: _from_text(files) for digest, files in self.contents.items()}
+        return DriftAdoption(documents=self.documents, patch_sets=self.patch_sets, contents=contents)
 
 
 class _Handed(
@@ -43,6 +65,9 @@ class _Handed(
     rollout_within_seconds: int = 0
     revert_slot_seconds: int = 0
     drift: Literal["fail", "keep", "adopt", "overwrite"] = "fail"
+    corrects: list[str] = []  # which hand edits go: each node finds its own
+    adopts: _Adopted | None = None
+    replaces_unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,24 +75,32 @@ class CoordinatedChange:
     """A change that another machine has planned, with the plan that is expected."""
 
     saved: SavedPlan
-    request: ChangeRequest
+    request: AskedChange
     intent: ChangeIntent
     drains: bool = False
+    replaces_unfinished: bool = False  # it takes the place of one that nodes have not followed yet
 
 
-def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan, *, drains: bool) -> bytes:
+def _as_text(content: PatchSetContent) -> dict[str, str]:
+    return {path: base64.b64encode(data).decode() for path, data in content.files.items()}
+
+
+def _from_text(files: Mapping[str, str]) -> PatchSetContent:
+    return PatchSetContent({path: base64.b64decode(text, validate=True) for path, text in files.items()})
+
+
+def handed_change(
+    rollout: Rollout, request: AskedChange, expected: ChangePlan, *, drains: bool, replaces_unfinished: bool = False
+) -> bytes:
     """Return a change for the node where it begins; `expected` is the plan as it is made without files of nodes."""
     state, intent = state_of(rollout.revision), rollout.intent
-    patches = None
-    if isinstance(request, NewPatchSet):
-        patches = {path: base64.b64encode(data).decode() for path, data in request.content.files.items()}
     recorded = request.patch_sets if isinstance(request, RecordedState) else None
     document = _Handed(
         plan=json.loads(json.dumps(plan_document(expected))),
         observed={each.name: each.digest for each in expected.observed},
         texts=dict(state.texts),
         patch_sets=None if recorded is None else dict(recorded),
-        patches=patches,
+        patches=_as_text(request.content) if isinstance(request, NewPatchSet) else None,
         author=intent.author,
         message=intent.message,
         request=intent.request,
@@ -77,6 +110,9 @@ def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan
         rollout_within_seconds=intent.confirm.rollout_s,
         revert_slot_seconds=intent.confirm.slot_s,
         drift=intent.drift,
+        corrects=[*request.names.texts] if isinstance(request, DriftRequest) else [],
+        adopts=_Adopted.of(request) if isinstance(request, DriftAdoption) else None,
+        replaces_unfinished=replaces_unfinished,
     )
     return msgspec.json.encode(document)
 
@@ -105,15 +141,22 @@ def read_handed(data: bytes) -> CoordinatedChange:
         drift=found.drift,
     )
     saved = SavedPlan(found.plan, "the coordinator's plan", found.observed)
-    return CoordinatedChange(saved=saved, request=request, intent=intent, drains=found.drains)
+    return CoordinatedChange(
+        saved=saved,
+        request=request,
+        intent=intent,
+        drains=found.drains,
+        replaces_unfinished=found.replaces_unfinished,
+    )
 
 
-def _request(found: _Handed) -> ChangeRequest:
+def _request(found: _Handed) -> AskedChange:
+    if found.corrects:
+        return DriftRequest(policy="overwrite", names=DriftNames.parse(found.corrects))
+    if found.adopts is not None:
+        return found.adopts.request()
     if found.patches is not None:
-        files: Mapping[str, bytes] = {
-            path: base64.b64decode(text, validate=True) for path, text in found.patches.items()
-        }
-        return NewPatchSet(content=PatchSetContent(files))
+        return NewPatchSet(content=_from_text(found.patches))
     return RecordedState(texts=found.texts, patch_sets=found.patch_sets, source="the coordinator's change")
 
 

@@ -26,6 +26,8 @@ def plan_document(plan: ChangePlan) -> dict[str, Json]:
         "objects": _objects(plan),
         "followUps": [*plan.follow_ups],
     }
+    if plan.corrects:
+        document["corrects"] = [*plan.corrects]
     return {key: document_without_passwords(value) for key, value in document.items()}
 
 

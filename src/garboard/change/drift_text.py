@@ -47,7 +47,7 @@ def _lines(drift: ClusterDrift, notes: tuple[str, ...], *, shows_explained: bool
     if not shows_explained and (counts[DriftKind.COSMETIC] or counts[DriftKind.ENVIRONMENTAL]):
         yield "What is explained is not drift; --all shows it"
     if drift.has_drift:
-        yield "Keep hand edits: garboard change drift --capture DIR; see what drops them: garboard change plan"
+        yield "Record hand edits: garboard change drift --adopt; plan to take them out: garboard change drift --correct"
     yield from (f"not looked at: {each}" for each in notes)
 
 

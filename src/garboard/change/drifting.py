@@ -51,8 +51,8 @@ class ComparedNode:
 class ClusterDrift:
     """The drift of every node that was looked at, and of the objects that nodes share."""
 
-    nodes: tuple[ComparedNode, ...]
-    objects: ComparedNode
+    nodes: tuple[ComparedNode, ...] = ()
+    objects: ComparedNode = ComparedNode(node="", subjects=(), differences=())
 
     @property
     def has_drift(self) -> bool:
@@ -84,6 +84,11 @@ def cluster_drift(
     return ClusterDrift(
         nodes=tuple(nodes), objects=ComparedNode(node="", subjects=shared, differences=compare_all(shared))
     )
+
+
+def drift_of_files(snapshot: ClusterSnapshot) -> ClusterDrift:
+    """Compare the files that a snapshot has seen, and nothing else."""
+    return cluster_drift(snapshot, {}, {})
 
 
 @dataclass(frozen=True, slots=True)

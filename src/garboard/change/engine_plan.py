@@ -31,9 +31,11 @@ from garboard.manifests.objects import KUBE_SYSTEM, config_map
 from garboard.model.addresses import join_host_port
 from garboard.model.go import join_path
 from garboard.phases.gates import CertificateServed, KubeletHealthy, KubeProxySettled, NodeReady
+from garboard.phases.issuing import SignedRequest
 from garboard.phases.node.draining import NodeScheduling, plan_drain, plan_uncordon
 from garboard.phases.node.records import ANNOTATION
 from garboard.phases.static_pods import ReplacedPod, SwapSettings, plan_swap
+from garboard.pki.external import ENDS
 
 WORDS = ("change", "node", "--yes")  # our command on a node
 SNAPSHOTS = "/var/lib/garboard/etcd-snapshots"
@@ -158,6 +160,9 @@ def _issued(step: PlannedStep, node: SnapshotNode) -> Iterator[Step]:
     gate = _served(step, node)
     if gate is not None:
         yield Step(AwaitGate(gate=gate), "whoever connects from now on has to see it")
+    for request in (each.request for each in step.issues):
+        if isinstance(request, SignedRequest):
+            yield from (Step(RemoveFile(path=request.path(end)), "it has its place") for end in ENDS)
 
 
 def _served(step: PlannedStep, node: SnapshotNode) -> CertificateServed | None:

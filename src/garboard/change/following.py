@@ -4,6 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from garboard.change.adopting import DriftOf
+from garboard.change.correcting import correction_of
+from garboard.change.drift_names import DriftNames
+from garboard.change.drifting import ClusterDrift, drift_of_files
 from garboard.change.engine_plan import node_steps
 from garboard.change.node_work import PlanOptions
 from garboard.change.plan import ChangePlan, NodeChange
@@ -29,14 +33,39 @@ def revision_before(record: ChangeRecord, target: Revision, node: str) -> Revisi
 
 
 def plan_following(
-    snapshot: ClusterSnapshot, record: ChangeRecord, target: ChangeTarget, node: str, accepted: Sequence[str] = ()
+    snapshot: ClusterSnapshot,
+    record: ChangeRecord,
+    target: ChangeTarget,
+    node: str,
+    accepted: Sequence[str] = (),
+    *,
+    drift_of: DriftOf = drift_of_files,
 ) -> ChangePlan:
     """Return the plan of what a node lacks; `snapshot` has at least this node, with its files."""
     wanted = record.require(target.revision)
+    if wanted.corrects:
+        return _plan_correcting(as_recorded(snapshot, wanted), record, target, node, accepted, drift_of)
     former = as_recorded(snapshot, revision_before(record, wanted, node))
     codes = tuple(dict.fromkeys((*wanted.accepted, *accepted)))
     options = PlanOptions(accepted=codes, first=target.canary, drift=wanted.drift)
     return plan_change(former, state_of(wanted), options=options)
+
+
+def _plan_correcting(
+    snapshot: ClusterSnapshot,
+    record: ChangeRecord,
+    target: ChangeTarget,
+    node: str,
+    accepted: Sequence[str],
+    drift_of: DriftOf,
+) -> ChangePlan:
+    """Return the plan of what a node has that goes; what is edited there later is another matter."""
+    wanted, report = record.require(target.revision), record.reports.get(node)
+    is_done = report is not None and report.says(target) in ("done", "confirmed")
+    drift = ClusterDrift() if is_done or node not in target.nodes else drift_of(snapshot)
+    codes = tuple(dict.fromkeys((*wanted.accepted, *accepted)))
+    request = correction_of(drift, DriftNames.parse(wanted.corrects), node=node)
+    return plan_change(snapshot, request, options=PlanOptions(accepted=codes, first=target.canary))
 
 
 def parts_of(plan: ChangePlan, node: str) -> tuple[NodeChange, ...]:

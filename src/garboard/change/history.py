@@ -86,4 +86,5 @@ def _entry(each: Revision) -> dict[str, Json]:
         "accepted": [*each.accepted],
         "kubernetesVersion": each.kubernetes_version,
         "digest": each.digest,
+        **({"corrects": [*each.corrects]} if each.corrects else {}),
     }

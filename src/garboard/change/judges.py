@@ -5,15 +5,16 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from garboard.change.attribute import KUBE_PROXY, AttributeRow
+from garboard.change.authorities import WAITING, is_signed_elsewhere
 from garboard.change.capacity import judge_capacity
 from garboard.change.differences import AttributeChange
 from garboard.change.findings import ChangeContext, ChangeFinding
 from garboard.change.flag_judges import judge_flag
 from garboard.change.members import member_findings
-from garboard.change.snapshot import SnapshotNode
 from garboard.errors import InvalidValue
 from garboard.model.addresses import parse_host_port, parse_networks
 from garboard.model.version import KubernetesVersion
+from garboard.pki import certificate
 from garboard.values import Json
 
 Judge = Callable[[AttributeChange, AttributeRow, ChangeContext], list[ChangeFinding]]
@@ -65,15 +66,19 @@ def _judge_volume(change: AttributeChange, row: AttributeRow, context: ChangeCon
 
 
 def _judge_sans(change: AttributeChange, row: AttributeRow, context: ChangeContext) -> list[ChangeFinding]:
-    if external := [node.name for node in context.snapshot.control_planes if _is_external_ca(node, context)]:
-        reason = f"the key of the authority is not on {', '.join(external)}, so nothing can be issued there"
-        return [
-            ChangeFinding(code="external-ca", reason=reason, route="garboard certs generate-csr, and have it signed")
-        ]
-    users = _users_of(change.item, context) if change.after is None else []
+    folder, spec = context.current.cluster.certificates_dir, certificate(row.components[0].removeprefix("certs/"))
+    external = [node.name for node in context.snapshot.control_planes if is_signed_elsewhere(node, folder, spec)]
+    is_of_api = change.path[0] == "apiServer"
+    users = _users_of(change.item, context) if is_of_api and change.after is None else []
     if users:
         reason = f"{change.item} is how the API server is reached by {'; '.join(users)}"
         return [ChangeFinding(code="san-in-use", reason=reason, route=_way_off(users))]
+    if external:
+        reason = f"the key of its authority is not on {', '.join(external)}: the new certificate is signed elsewhere"
+        route = (
+            f"change apply --requests writes key and request to {WAITING} on a node; change apply tells what is missing"
+        )
+        return [ChangeFinding(code="external-ca", reason=reason, route=route), of_row(row)]
     return [of_row(row)]
 
 
@@ -101,10 +106,6 @@ def _judge_endpoint(change: AttributeChange, row: AttributeRow, context: ChangeC
         f"(h) keep {former or 'the old name'} alive and in the certificates until the last client has moved"
     )
     return [of_row(row, reason=reason, route=route)]
-
-
-def _is_external_ca(node: SnapshotNode, context: ChangeContext) -> bool:
-    return (node.host_paths or {}).get(f"{context.current.cluster.certificates_dir}/ca.key") == "absent"
 
 
 def _users_of(name: str, context: ChangeContext) -> list[str]:

@@ -13,6 +13,13 @@ class ChangeBlocked(GarboardError):
     default_class = "change-blocked"
 
 
+class ChangeUnsigned(GarboardError):
+    """Certificates of this node have to be signed elsewhere first; only keys and requests were written."""
+
+    exit_code = 11
+    default_class = "external-ca"
+
+
 class ChangeRolledBack(GarboardError):
     """A step failed, and what the run on this node had done was taken back; no further node was begun."""
 

@@ -1,7 +1,7 @@
 """The patch sets of nodes, as the cluster has recorded them and as they are asked for."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from posixpath import basename
 
@@ -26,17 +26,23 @@ _RECORDED = "an upgrade or another change must not drop the patches"
 class PatchSets:
     """The files of every set by its digest, and the set that is asked for, if another one is.
 
-    `recorded` are the digests that single nodes shall have, by their names, where a recorded state is asked for.
+    `recorded` are the digests that single nodes shall have, by their names, where a recorded state is asked for, and
+    `contents` those of them that the cluster does not have yet, by their digests.
     """
 
     files: Mapping[str, Mapping[str, bytes]]
     wanted: PatchSetContent | None = None
     recorded: Mapping[str, str] | None = None
+    contents: Mapping[str, PatchSetContent] = field(default_factory=dict)
     is_changed: bool = False
 
     @classmethod
     def of(
-        cls, snapshot: ClusterSnapshot, wanted: PatchSetContent | None, recorded: Mapping[str, str] | None = None
+        cls,
+        snapshot: ClusterSnapshot,
+        wanted: PatchSetContent | None,
+        recorded: Mapping[str, str] | None = None,
+        contents: Mapping[str, PatchSetContent] | None = None,
     ) -> "PatchSets":
         files = {
             digest: {path: text.encode() for path, text in texts.items()}
@@ -44,7 +50,9 @@ class PatchSets:
         }
         if wanted is not None:
             files[wanted.digest] = dict(wanted.files)
-        found = cls(files=files, wanted=wanted, recorded=recorded, is_changed=wanted is not None)
+        new = contents or {}
+        files |= {digest: dict(content.files) for digest, content in new.items()}
+        found = cls(files=files, wanted=wanted, recorded=recorded, contents=new, is_changed=wanted is not None)
         found._refuse_lost(snapshot)
         moved = any(len(set(found.of_node(node))) > 1 for node in snapshot.nodes)
         return replace(found, is_changed=found.is_changed or moved)
@@ -101,10 +109,11 @@ def record_part(patch_sets: PatchSets, snapshot: ClusterSnapshot) -> Iterator[Pl
     moved = [node for node in snapshot.nodes if len(set(patch_sets.of_node(node))) > 1]
     control_planes = [node for node in moved if node.is_control_plane]
     wanted = patch_sets.wanted
-    if control_planes or (wanted is not None and moved):
+    if control_planes or (moved and (wanted is not None or patch_sets.contents)):
         data = {f"node.{node.name}": patch_sets.of_node(node)[1] for node in control_planes}
         if wanted is not None and wanted.files:
             data[f"set.{wanted.digest}"] = wanted.packed()
+        data |= {f"set.{digest}": content.packed() for digest, content in patch_sets.contents.items()}
         names = [f"node.{node.name}" for node in control_planes]
         old, new = (
             write_yaml(

@@ -90,7 +90,8 @@ class PlannedObject:
 class ChangePlan:
     """All of it in the order of work: nodes and objects, one after the other.
 
-    `observed` is what was looked at; the plan is stale once any of it has moved.
+    `observed` is what was looked at; the plan is stale once any of it has moved. `corrects` names the differences
+    that it takes away, if that is all it does: nodes that follow find out by these what they have to do.
     """
 
     attributes: tuple[PlannedAttribute, ...] = ()
@@ -98,6 +99,7 @@ class ChangePlan:
     follow_ups: tuple[str, ...] = ()
     observed: tuple[Observation, ...] = ()
     warnings: tuple[str, ...] = ()
+    corrects: tuple[str, ...] = ()
 
     @property
     def weight(self) -> Weight:

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from garboard.change.adopting import plan_adoption
 from garboard.change.attribute import CLUSTER
 from garboard.change.configuration import StoredConfiguration, completed, endpoint_of, read_configuration
+from garboard.change.correcting import plan_correction
 from garboard.change.differences import AttributeChange, differences
 from garboard.change.findings import ChangeContext
 from garboard.change.hand_edits import adoptable, hand_edits
@@ -13,7 +15,16 @@ from garboard.change.objects import object_parts, proxy_parts
 from garboard.change.observations import observations
 from garboard.change.patch_sets import PatchSets, patch_attribute, record_part, unread_files
 from garboard.change.plan import ChangePlan, NodeChange, PlannedAttribute, PlannedObject
-from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState, RequestedDocuments, requested, with_edits
+from garboard.change.request import (
+    ChangeRequest,
+    DriftAdoption,
+    DriftCorrection,
+    NewPatchSet,
+    RecordedState,
+    RequestedDocuments,
+    requested,
+    with_edits,
+)
 from garboard.change.rulings import (
     default_label,
     left_out_findings,
@@ -42,6 +53,10 @@ def plan_change(
     plan says so, and holds no steps while it is blocked. `options` are given instead of the accepted codes alone.
     """
     options = options or PlanOptions(accepted=tuple(accepted))
+    if isinstance(request, DriftCorrection):
+        return plan_correction(snapshot, request, options)
+    if isinstance(request, DriftAdoption):
+        return plan_adoption(snapshot, request, options)
     if options.drift == "keep":
         options = replace(options, accepted=(*options.accepted, _HAND_EDIT))
     accepted = options.accepted

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from garboard.change.attribute import CLUSTER, INIT, JOIN, KUBE_PROXY, KUBELET, STORED_KINDS
@@ -11,6 +11,7 @@ from garboard.change.merging import merged
 from garboard.config.component_configs import COMPONENT_KINDS
 from garboard.config.v1beta3 import cluster_to_v1beta4
 from garboard.documents import Json, read_yaml
+from garboard.drift import Difference
 from garboard.errors import BadDocument, BadUsage, PatchFailed
 from garboard.model.minors import MINORS
 from garboard.patches import PatchType
@@ -84,7 +85,36 @@ class RecordedState:
     source: str = "the revision"
 
 
-ChangeRequest: TypeAlias = NewVersion | PartialChange | FieldEdits | NewPatchSet | RecordedState
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftCorrection:
+    """Nodes as they are declared: which differences go, by node; and as which names that was asked for.
+
+    Nodes that follow find out by these names what of their own differences goes. `left` is what nothing here puts back.
+    """
+
+    differences: Mapping[str, tuple[Difference, ...]]
+    names: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftAdoption:
+    """The cluster as its nodes are: the documents by kind, and the digests of the patch sets by node.
+
+    `contents` are the sets that are new, by digest, `patched` the differences that they explain, by node, and `left`
+    what nothing can record. No node is touched.
+    """
+
+    documents: Documents
+    patch_sets: Mapping[str, str]
+    contents: Mapping[str, PatchSetContent] = field(default_factory=dict)
+    patched: Mapping[str, tuple[Difference, ...]] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
+
+
+ChangeRequest: TypeAlias = (
+    NewVersion | PartialChange | FieldEdits | NewPatchSet | RecordedState | DriftCorrection | DriftAdoption
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +139,7 @@ def host_paths_in(request: ChangeRequest) -> tuple[str, ...]:
                 found += _host_paths(each.content)
         case FieldEdits(edits=edits):
             found += [edit.text for edit in edits if str(edit.path.segments[-1]) == "hostPath"]
-        case NewPatchSet() | RecordedState():
+        case NewPatchSet() | RecordedState() | DriftCorrection() | DriftAdoption():
             pass
     return tuple(dict.fromkeys(path for path in found if path.startswith("/")))
 
@@ -139,6 +169,8 @@ def requested(request: ChangeRequest, current: Documents, schema: Schema) -> Req
             return RequestedDocuments(documents=current, of_nodes={})
         case RecordedState():
             return _recorded(request, current)
+        case DriftCorrection() | DriftAdoption():
+            raise AssertionError("they have plans of their own, for no node is as it would be rendered")
 
 
 def with_edits(wanted: RequestedDocuments, edits: Iterable[FieldEdit], schema: Schema) -> RequestedDocuments:

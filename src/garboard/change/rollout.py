@@ -32,9 +32,19 @@ from garboard.change.revision import (
 )
 from garboard.change.snapshot import CONFIG_KEYS, ClusterSnapshot
 from garboard.engine import DeleteObject, Plan, PutObject, Step
-from garboard.manifests.objects import BOOTSTRAP_GROUP, KUBE_SYSTEM, NODES_GROUP, binding, group, role, rule
+from garboard.manifests.objects import (
+    BOOTSTRAP_GROUP,
+    KUBE_SYSTEM,
+    NODES_GROUP,
+    binding,
+    group,
+    readable_by,
+    role,
+    rule,
+)
 from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S, UNIT, acquire_lease, release_lease
 from garboard.phases.node.records import RECORD
+from garboard.phases.node.records import ROLE as PATCHES_ROLE
 from garboard.values import dataclass
 
 RECORD_PHASE, REPORT_PHASE, LEASE_PHASE = "record", "report", "lease"
@@ -108,6 +118,7 @@ class Rollout:
             request=intent.request,
             accepted=[*intent.accepted],
             drift=intent.drift,
+            corrects=[*self.plan.corrects],
         )
 
     def target(self, revision: Revision) -> ChangeTarget:
@@ -213,6 +224,9 @@ def _begin(rollout: Rollout, revision: Revision, target: ChangeTarget) -> Iterat
         binding(ROLE, ROLE, (group(NODES_GROUP), group(BOOTSTRAP_GROUP)), KUBE_SYSTEM),
     ):
         yield recorded_step(PutObject.of(each_object.content), "nodes may read no other ConfigMaps")
+    if any(each.name == RECORD for each in rollout.plan.objects):
+        for each_object in readable_by(PATCHES_ROLE, KUBE_SYSTEM, RECORD, (group(NODES_GROUP),)):
+            yield recorded_step(PutObject.of(each_object.content), "nodes read from it what they are patched with")
     put = PutObject.of(target.as_object().content, resource_version=rollout.record.target_version)
     yield recorded_step(put, "one change at a time; whoever asks sees how far it is")
 

@@ -53,9 +53,9 @@ CLUSTER_ROWS: tuple[AttributeRow, ...] = (
     _row("etcd.local.extraArgs", (_ETCD,), "etcd-restart", "control-plane", _ETCD_WHY, judge="flag"),
     _row("etcd.local.extraEnvs", (_ETCD,), "etcd-restart", "control-plane", _ETCD_WHY, judge="members"),
     _row("etcd.local.serverCertSANs", ("certs/etcd-server",), "new-certificate", "control-plane",
-         "new handshakes show the new certificate at once; connections that stand keep the former one"),
+         "new handshakes show the new certificate at once; connections that stand keep the former one", judge="sans"),
     _row("etcd.local.peerCertSANs", ("certs/etcd-peer",), "new-certificate", "control-plane",
-         "new handshakes between members show the new certificate at once, one member at a time"),
+         "new handshakes between members show the new certificate at once, one member at a time", judge="sans"),
     _row(
         "etcd.external.endpoints", (_API_SERVER,), "external-etcd", "control-plane",
         "each endpoint has to be healthy, of the same cluster and not behind: another store would be another cluster",

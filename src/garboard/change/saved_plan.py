@@ -14,6 +14,8 @@ import msgspec
 from garboard.change.codes import CODES
 from garboard.change.configuration import MAP_OF_KIND
 from garboard.change.document import plan_document
+from garboard.change.drift_names import DriftNames
+from garboard.change.drift_request import DriftRequest
 from garboard.change.plan import API_VERSION, KIND, ChangePlan
 from garboard.change.request import RecordedState
 from garboard.change.snapshot import CONFIG_KEYS, ClusterSnapshot
@@ -50,6 +52,12 @@ class SavedPlan:
             if any(_ACCEPTED in reason and (code == own or f"{code}: " in reason) for own, reason in said)
         )
 
+    @property
+    def correction(self) -> DriftRequest | None:
+        """What it asks for, if all that it does is to take hand edits away."""
+        names = self.document.get("corrects")
+        return DriftRequest(policy="overwrite", names=DriftNames.parse(names)) if names else None
+
     def request(self, snapshot: ClusterSnapshot) -> RecordedState:
         """Return what it asks for; a ConfigMap that its diff does not fit any more makes it stale."""
         kinds = {name: kind for kind, name in MAP_OF_KIND.items()}
@@ -73,7 +81,7 @@ class SavedPlan:
             elif each["name"] == "garboard-patches":
                 raise BadDocument(
                     f"{self.source} is about another patch set, and a plan holds no patches",
-                    hint="garboard change apply --patches DIR",
+                    hint="garboard change apply --patches DIR, or for hand edits garboard change drift --adopt",
                     error_class="bad-plan",
                 )
         return RecordedState(texts=texts, source=self.source)
@@ -128,6 +136,8 @@ def _refuse_misshapen(document: Mapping[str, Any]) -> None:
     for each in document["objects"]:
         each["kind"], each["name"], each["diff"]
     document["digest"]
+    if not all(isinstance(each, str) for each in document.get("corrects", ())):
+        raise TypeError("corrects holds names")
 
 
 def _work(document: Mapping[str, Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from garboard.drift.leaves import (
     show_leaf,
 )
 from garboard.drift.observed import flags_document, kubelet_command, own_part, with_command
+from garboard.drift.placing import has_folders_for_kubeadm, placed_files
 from garboard.drift.report import differences_as_json, differences_as_text
 from garboard.drift.subject import DeclaredDocument, DriftSubject, FoundDocument, patched_from, rendered_from
 
@@ -41,12 +42,14 @@ __all__ = [
     "differences_as_json",
     "differences_as_text",
     "flags_document",
+    "has_folders_for_kubeadm",
     "kubelet_command",
     "leaves_of",
     "marker_file",
     "needs_marker",
     "own_part",
     "patched_from",
+    "placed_files",
     "rendered_from",
     "same_meaning",
     "show_leaf",

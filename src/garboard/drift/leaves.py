@@ -147,8 +147,11 @@ def _walk_command(words: list[str], path: LeafPath, at: DocumentPath) -> Iterato
     if plain:
         yield Leaf(path, at, plain, plain)
     for name, values in flags.items():
+        # A flag that stands alone is `true` to the library that reads it.
+        texts: list[Json] = ["true" if each is True else each for each in values]
         value: Json = values[0] if len(values) == 1 else values
-        yield Leaf((*path, FlagStep(name)), (*at, places[name]), value, value)
+        canonical: Json = texts[0] if len(texts) == 1 else texts
+        yield Leaf((*path, FlagStep(name)), (*at, places[name]), value, canonical)
 
 
 def _canonical(value: Json, field: FieldType | None) -> Json:

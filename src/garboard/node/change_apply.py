@@ -11,20 +11,20 @@ from datetime import UTC, datetime
 import msgspec
 
 from garboard.change.confirming import refuse_unconfirmable
+from garboard.change.drift_request import AskedChange
 from garboard.change.following import parts_of
 from garboard.change.node_work import PlanOptions
 from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE
-from garboard.change.plan import ChangePlan
+from garboard.change.plan import ChangePlan, NodeChange
 from garboard.change.planning import plan_change
 from garboard.change.record import ChangeRecord
-from garboard.change.request import ChangeRequest, host_paths_in
+from garboard.change.request import ChangeRequest
 from garboard.change.rollout import ChangeIntent, Rollout, first_plan, refuse_blocked
 from garboard.change.saved_plan import SavedPlan
 from garboard.change.show import plan_text
 from garboard.change.snapshot import ClusterSnapshot, NodeSettings, SnapshotNode
 from garboard.engine import Plan
 from garboard.errors import BadUsage, GarboardError, StalePlan
-from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
 from garboard.node.change_apply_run import (
     ChangedNode,
     carry_out_on_node,
@@ -35,15 +35,16 @@ from garboard.node.change_apply_run import (
 )
 from garboard.node.change_apply_status import settle, shown_left, wait_for_nodes
 from garboard.node.change_arming import armed, settle_arming
-from garboard.node.change_observe import ObservedCluster, observe_cluster
+from garboard.node.change_drift import observe_for, resolved
+from garboard.node.change_observe import ObservedCluster
 from garboard.node.change_record import read_record
+from garboard.node.change_signing import refuse_unsigned, wanted_signatures
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.workflow import LocalNode
 from garboard.node.workflow import plan_text as steps_text
 from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S
 from garboard.values import dataclass
 
-AUTHORITY = f"{DEFAULT_CERTIFICATES_DIR}/ca.key"  # without it nothing can be issued here
 _CRI_SOCKET = "kubeadm.alpha.kubernetes.io/cri-socket"
 # Who finds the Lease held is told so at once, unless they said that they wait.
 _LEASE_WITHIN_S = 10.0
@@ -53,7 +54,7 @@ _LEASE_WITHIN_S = 10.0
 class ApplyRequest:
     """What is to be changed: a request, a plan that was saved, or what a revision has recorded; and how."""
 
-    request: ChangeRequest | None = None
+    request: AskedChange | None = None
     saved: SavedPlan | None = None
     find_request: Callable[[ChangeRecord], ChangeRequest] | None = None
     command: str = "change apply"
@@ -65,6 +66,7 @@ class ApplyRequest:
     waits: bool = False
     lease: LeaseToken | None = None
     replaces_unfinished: bool = False  # a rollback takes back what is under way
+    only_requests: bool = False  # to have certificates signed elsewhere, and nothing else
 
 
 def who() -> str:
@@ -91,16 +93,34 @@ def apply_change(asked: ApplyRequest, local: LocalNode) -> int:
     with reserved_for_change(local, asked.command):
         local.refuse_open_run()
         rollout = _planned(asked, node)
-        if rollout.plan.verdict == "none":
+        if is_needless(asked, rollout):
             local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
             return IS_DONE
-        confirm_plan(asked, rollout, local)
         parts = parts_of(rollout.plan, node.name)
+        if asked.only_requests:
+            return _write_requests(parts, local)
+        confirm_plan(asked, rollout, local)
+        refuse_unsigned(parts, local.machine, local.reporter)
         plan = prepared(_steps(asked, rollout), node, parts)
         settings = node.settings(rollout.snapshot, asked.lease)
         with armed(local, rollout.target(rollout.revision), node.name, rollout.snapshot, parts) as confirm_by:
             carry_out_on_node(plan, node, settings, replace(run_options(asked.command), confirm_by=confirm_by))
     return _end(asked, rollout, node)
+
+
+def _write_requests(parts: tuple[NodeChange, ...], local: LocalNode) -> int:
+    """Write what has to be signed elsewhere for this node, and say whether all of it is."""
+    if not wanted_signatures(parts):
+        local.reporter.report("[change apply] no certificate of this node has to be signed elsewhere")
+        return IS_DONE
+    refuse_unsigned(parts, local.machine, local.reporter)
+    local.reporter.report("[change apply] all certificates of this node are signed")
+    return IS_DONE
+
+
+def is_needless(asked: ApplyRequest, rollout: Rollout) -> bool:
+    """Whether nothing is to do; that something under way is given up has to be recorded, even if no file changes."""
+    return rollout.plan.verdict == "none" and not (asked.replaces_unfinished and not rollout.record.is_rolled_out)
 
 
 def _planned(asked: ApplyRequest, node: ChangedNode) -> Rollout:
@@ -109,14 +129,15 @@ def _planned(asked: ApplyRequest, node: ChangedNode) -> Rollout:
     if not asked.replaces_unfinished or record.is_beginning:
         record.refuse_unfinished()
     request = asked.find_request(record) if asked.find_request else asked.request
-    observed = observe_cluster(node.kubeconfig, paths=(AUTHORITY, *(host_paths_in(request) if request else ())))
+    observed = observe_for(request, node.kubeconfig, saved=asked.saved)
     node.local.warn(observed.notes)
     snapshot, intent = observed.snapshot, asked.intent
     if asked.saved is not None:
         _refuse_elsewhere(asked.saved, observed.snapshot, node.name)
         request, intent = stale_request(asked.saved, asked.request, intent, observed)
     assert request is not None, "a command says what it asks for"
-    plan = plan_change(snapshot, request, options=options_of(intent, node.name, drains=asked.drains))
+    options = options_of(intent, node.name, drains=asked.drains)
+    plan = plan_change(snapshot, resolved(request, observed), options=options)
     node.local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
@@ -135,14 +156,15 @@ def _refuse_elsewhere(saved: SavedPlan, snapshot: ClusterSnapshot, here: str) ->
 
 
 def stale_request(
-    saved: SavedPlan, given: ChangeRequest | None, intent: ChangeIntent, observed: ObservedCluster
-) -> tuple[ChangeRequest, ChangeIntent]:
+    saved: SavedPlan, given: AskedChange | None, intent: ChangeIntent, observed: ObservedCluster
+) -> tuple[AskedChange, ChangeIntent]:
     """Return what a saved plan asks for, unless what it was made from has moved; `given` says it in other words."""
     accepted = tuple(dict.fromkeys((*saved.accepted, *intent.accepted)))
     try:
-        request = given or saved.request(observed.snapshot)
+        request = given or saved.correction or saved.request(observed.snapshot)
         views = (observed.snapshot, from_elsewhere(observed.snapshot))
-        saved.refuse_stale([_again(each, request, saved, replace(intent, accepted=accepted)) for each in views])
+        again = replace(intent, accepted=accepted)
+        saved.refuse_stale([_again(each, resolved(request, observed, each), saved, again) for each in views])
     except StalePlan as error:
         raise StalePlan(f"{error.message}{_last_writers(observed)}", hint=error.hint) from error
     return request, replace(intent, accepted=accepted)

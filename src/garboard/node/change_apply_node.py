@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from garboard.change.following import FollowingNode, following_plan, parts_of, plan_following
 from garboard.change.outcomes import IS_DONE, ChangeInProgress, ChangeNeedsHelp, ChangeRolledBack
@@ -13,7 +14,6 @@ from garboard.change.rollout import refuse_blocked, report_of
 from garboard.change.show import plan_text
 from garboard.errors import GarboardError
 from garboard.node.change_agent import is_waited_for
-from garboard.node.change_apply import AUTHORITY
 from garboard.node.change_apply_run import (
     ChangedNode,
     carry_out_on_node,
@@ -24,8 +24,10 @@ from garboard.node.change_apply_run import (
 )
 from garboard.node.change_apply_status import settle
 from garboard.node.change_arming import armed, settle_arming, waits_to_be_confirmed
+from garboard.node.change_drift import drift_in
 from garboard.node.change_observe import observe_cluster
 from garboard.node.change_record import read_own_record, read_record
+from garboard.node.change_signing import refuse_unsigned
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.workflow import LocalNode
 from garboard.node.workflow import plan_text as steps_text
@@ -107,8 +109,9 @@ def _planned(asked: NodeRequest, node: ChangedNode) -> _Followed | None:
         node.local.reporter.report(f"[{COMMAND}] nothing to do: there is no target")
         return None
     _refuse_early(record, target, node)
-    observed = observe_cluster(node.kubeconfig, paths=(AUTHORITY,))
-    plan = plan_following(observed.snapshot, record, target, node.name, asked.accepted)
+    observed = observe_cluster(node.kubeconfig)
+    drift_of = partial(drift_in, observed)
+    plan = plan_following(observed.snapshot, record, target, node.name, asked.accepted, drift_of=drift_of)
     if plan.is_blocked or plan.unconfirmed:
         refuse_blocked(plan)
     states = {each.node: each.state for each in record.states}
@@ -162,6 +165,7 @@ def _confirm(asked: NodeRequest, found: _Followed, local: LocalNode) -> None:
 
 def _carry_out(asked: NodeRequest, found: _Followed, node: ChangedNode) -> None:
     following = found.node
+    refuse_unsigned(following.parts, node.local.machine, node.local.reporter)
     plan = prepared(following_plan(following), node, following.parts)
     settings = node.settings(following.snapshot, asked.lease)
     try:

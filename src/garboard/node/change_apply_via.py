@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from garboard.change.confirming import refuse_unconfirmable
 from garboard.change.coordinated import coordinated_plan, handed_change
+from garboard.change.drift_request import DriftRequest
 from garboard.change.outcomes import (
     IS_DONE,
     ChangeBlocked,
@@ -13,9 +14,7 @@ from garboard.change.outcomes import (
     ChangeNeedsHelp,
     ChangeRolledBack,
 )
-from garboard.change.plan import ChangePlan
 from garboard.change.planning import plan_change
-from garboard.change.request import ChangeRequest, host_paths_in
 from garboard.change.rollout import Rollout, refuse_blocked
 from garboard.change.show import plan_text
 from garboard.change.snapshot import ClusterSnapshot
@@ -23,8 +22,15 @@ from garboard.engine import ClusterPlan, cluster_plan_as_text
 from garboard.errors import GarboardError, NotReady
 from garboard.kube import read_access
 from garboard.model.paths import KUBELET_CONF
-from garboard.node.change_apply import ApplyRequest, confirm_plan, from_elsewhere, options_of, stale_request
-from garboard.node.change_observe import observe_cluster
+from garboard.node.change_apply import (
+    ApplyRequest,
+    confirm_plan,
+    from_elsewhere,
+    is_needless,
+    options_of,
+    stale_request,
+)
+from garboard.node.change_drift import observe_for, resolved
 from garboard.node.change_record import read_record
 from garboard.node.coordination import coordinator_on
 from garboard.node.coordinator import Coordinator, CoordinatorOptions, CoordinatorStopped
@@ -46,12 +52,11 @@ def apply_via(asked: ApplyRequest, via: Via, local: LocalNode) -> int:
     coordinator = coordinator_of(local, via, admin, waits=asked.waits)
     if not asked.is_shown:
         _refuse_open(coordinator, asked)
-    rollout, request = _planned(asked, admin, local)
-    if rollout.plan.verdict == "none":
+    rollout, handed = _planned(asked, admin, local)
+    if is_needless(asked, rollout):
         local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
         return IS_DONE
-    expected = _expected(rollout, request, asked)
-    plan = coordinated_plan(rollout, handed_change(rollout, request, expected, drains=asked.drains))
+    plan = coordinated_plan(rollout, handed)
     if asked.is_shown:
         local.reporter.show(f"{plan_text(rollout.plan)}\nCommands on the nodes:\n\n{cluster_plan_as_text(plan)}")
         return IS_DONE
@@ -76,18 +81,22 @@ def _own_name(local: LocalNode, admin: AdminKubeconfig) -> str:
     return own_name(local.machine, read_access(admin.data, admin.path, admin.read).ca)
 
 
-def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> tuple[Rollout, ChangeRequest]:
+def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> tuple[Rollout, bytes]:
+    """Look at the cluster; return what would be done, and the change as it is handed to the first node."""
     record = read_record(NodeCluster(local.machine, admin.path, "", report=local.reporter.report))
     if not asked.replaces_unfinished or record.is_beginning:
         record.refuse_unfinished()
     request = asked.find_request(record) if asked.find_request else asked.request
-    observed = observe_cluster(admin.path, paths=host_paths_in(request) if request else ())
+    observed = observe_for(request, admin.path, saved=asked.saved)
     local.warn(observed.notes)
     first, intent = _first(asked, observed.snapshot, observed.here), asked.intent
     if asked.saved is not None:
         request, intent = stale_request(asked.saved, asked.request, intent, observed)
     assert request is not None, "a command says what it asks for"
-    plan = plan_change(observed.snapshot, request, options=options_of(intent, first, drains=asked.drains))
+    if isinstance(request, DriftRequest) and request.policy == "adopt":
+        request = resolved(request, observed)  # it is recorded as it was seen here
+    options = options_of(intent, first, drains=asked.drains)
+    plan = plan_change(observed.snapshot, resolved(request, observed), options=options)
     local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
@@ -96,7 +105,13 @@ def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> t
     rollout = Rollout(
         plan=plan, snapshot=observed.snapshot, here=first, intent=intent, now=datetime.now(UTC), record=record
     )
-    return rollout, request
+    # The plan as the first node can make it again, without the files that only this machine has seen.
+    seen = from_elsewhere(observed.snapshot)
+    expected = plan_change(seen, resolved(request, observed, seen), options=options)
+    handed = handed_change(
+        rollout, request, expected, drains=asked.drains, replaces_unfinished=asked.replaces_unfinished
+    )
+    return rollout, handed
 
 
 def _first(asked: ApplyRequest, snapshot: ClusterSnapshot, here: str) -> str:
@@ -106,12 +121,6 @@ def _first(asked: ApplyRequest, snapshot: ClusterSnapshot, here: str) -> str:
         raise NotReady("the cluster has no node that is labelled as a control plane", hint="kubectl get nodes")
     planned = asked.saved.first if asked.saved else ""
     return next((each for each in (planned, here) if each in names), names[0])
-
-
-def _expected(rollout: Rollout, request: ChangeRequest, asked: ApplyRequest) -> ChangePlan:
-    """Return the plan as the first node can make it again without the files that only this machine has seen."""
-    options = options_of(rollout.intent, rollout.here, drains=asked.drains)
-    return plan_change(from_elsewhere(rollout.snapshot), request, options=options)
 
 
 def _refuse_open(coordinator: Coordinator, asked: ApplyRequest) -> None:

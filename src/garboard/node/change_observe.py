@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from garboard.change import reads
+from garboard.change.authorities import authority_keys
 from garboard.change.node_files import with_files
 from garboard.change.observing import FoundObjects, ObservedPod, at, is_own_annotation, pod_facts, snapshot_of
 from garboard.change.reads import Read
@@ -180,7 +181,7 @@ def _with_own_node(observed: ObservedCluster, admin: AdminKubeconfig, paths: tup
         node = snapshot.node(here)
         if node is None:
             return observed
-        own = with_files(node, read_node_files(machine, folder, paths))
+        own = with_files(node, read_node_files(machine, folder, (*paths, *authority_keys(folder))))
     except GarboardError as error:
         if error.error_class not in ("unreadable", "not-ready"):
             raise

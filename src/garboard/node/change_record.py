@@ -18,10 +18,12 @@ from garboard.change.revision import (
     revision_number,
 )
 from garboard.documents import Json
-from garboard.errors import GarboardError
+from garboard.errors import ClusterUnreachable, GarboardError
 from garboard.manifests.objects import KUBE_SYSTEM
+from garboard.retry import CLOCK, Clock, Pauses, wait_until
 
 CONFIG_MAP = "ConfigMap"
+_JOINING = Pauses.every(5.0)
 
 
 class RecordReader(Protocol):
@@ -103,20 +105,46 @@ class TargetReader(Protocol):
     def find(self, kind: str, namespace: str, name: str) -> Mapping[str, Json] | None: ...
 
 
-def refuse_joining(cluster: TargetReader) -> None:
-    """Refuse that a control plane joins while others are changed: it would begin with what not all of them have.
+def await_joining(cluster: TargetReader, *, timeout_s: float, clock: Clock = CLOCK) -> bool:
+    """Have a control plane wait that joins while others are changed: it would begin with what not all of them have.
 
-    Who may not read the target joins a cluster that was never changed.
+    Returns whether it has waited. What waits to be confirmed is refused at once, since it may go back. Who may not read
+    the target joins a cluster that was never changed.
     """
+    waited = False
+
+    def problem() -> str | None:
+        nonlocal waited
+        try:
+            target = _target_for_joining(cluster)
+        except ClusterUnreachable as error:  # it may be the next to be changed
+            if not waited:
+                raise
+            return error.message
+        if target is None or target.is_settled:
+            return None
+        if target.is_unconfirmed:
+            raise _no_joining(f"revision {target.revision} of the cluster waits to be confirmed")
+        waited = True
+        return f"revision {target.revision} of the cluster is {target.state}"
+
+    left = wait_until(problem, timeout_s=timeout_s, pauses=_JOINING, clock=clock)
+    if left is not None:
+        raise _no_joining(left)
+    return waited
+
+
+def _target_for_joining(cluster: TargetReader) -> ChangeTarget | None:
     try:
-        target = read_target(cluster.find(CONFIG_MAP, KUBE_SYSTEM, TARGET))
+        return read_target(cluster.find(CONFIG_MAP, KUBE_SYSTEM, TARGET))
     except GarboardError as error:
         if error.error_class != "forbidden":
             raise
-        return
-    if target is not None and not target.is_settled:
-        state = "waits to be confirmed" if target.state == "committed" else f"is {target.state}"
-        raise ChangeInProgress(
-            f"revision {target.revision} of the cluster {state}: no control plane joins meanwhile",
-            hint="on a control plane: garboard change status; once all nodes are done, garboard change resume",
-        )
+        return None
+
+
+def _no_joining(state: str) -> ChangeInProgress:
+    return ChangeInProgress(
+        f"{state}: no control plane joins meanwhile",
+        hint="on a control plane: garboard change status; once all nodes are done, garboard change resume",
+    )

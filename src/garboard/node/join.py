@@ -32,6 +32,7 @@ from garboard.node.observe import NodeInspector, node_patches, read_options, wit
 from garboard.node.transaction import RunPolicy
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode, Observed, Prepared, Workflow, WorkflowRequest
+from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S
 from garboard.phases.join import JOIN, WITHOUT_CLUSTER
 from garboard.phases.join.cluster import JoinedCluster, find_cluster
 from garboard.phases.join.context import JoinContext, observe_join
@@ -130,7 +131,7 @@ def _observe(
     node: LocalNode,
 ) -> Iterator[Observed[JoinContext]]:
     config, inspector = prepared.config, NodeInspector(node.machine.manager)
-    found = _find(config, inspector, selected, node)
+    found = _find(config, inspector, selected, node, is_shown=prepared.is_shown)
     # Keys take as long as all the checks and the planning: they are made meanwhile.
     with nullcontext() if prepared.is_shown else _keys_ahead(found.cluster, config, selected, node) as keys:
         context = observe_join(
@@ -160,7 +161,12 @@ class _Found:
 
 
 def _find(
-    config: JoinConfiguration, inspector: NodeInspector, selected: Sequence[Placed[JoinContext]], node: LocalNode
+    config: JoinConfiguration,
+    inspector: NodeInspector,
+    selected: Sequence[Placed[JoinContext]],
+    node: LocalNode,
+    *,
+    is_shown: bool,
 ) -> _Found:
     machine = node.machine
     # Other programs are asked while the cluster is: both take their time, and neither needs the other.
@@ -179,7 +185,9 @@ def _find(
             cluster = find_cluster(config, connector, MachineFacts(), downloads=_has(selected, "download-certs"))
             if config.control_plane is not None and _has(selected, "download-certs"):
                 joining = connector.as_user(cluster.discovered.kubeconfig.to_bytes(), "the discovered kubeconfig")
-                change_record.refuse_joining(joining)
+                if change_record.await_joining(joining, timeout_s=0.0 if is_shown else ACQUIRED_WITHIN_S):
+                    # What nodes share was written meanwhile.
+                    cluster = find_cluster(config, connector, MachineFacts(), downloads=True)
             tunnel = way.observe(config, cluster, connector, machine) if way else None
         return _Found(host.result(), cluster, tunnel)
 

@@ -168,8 +168,30 @@ class RotationRequest:
         return read_kubeconfig(found, self.path).with_rotating_certificate(self.user_name, self.pem)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedRequest:
+    """A certificate that an external authority has signed, and its key, from the folder in which both wait."""
+
+    spec: CertSpec
+    inputs: PkiInputs
+    folder: str
+    waiting: str
+
+    def path(self, end: str) -> str:
+        """Return the file that waits: its key, its csr, or its signed crt."""
+        return join_path(self.waiting, f"{self.spec.base_name}.{end}")
+
+    def describe(self) -> dict[str, Json]:
+        spec = self.spec
+        shown: dict[str, Json] = {"signedBy": f"{spec.ca}, elsewhere", "from": self.path("crt")}
+        return {**shown, **_names(spec.all_names(self.inputs).canonical())}
+
+    def action(self) -> Issue:
+        return Issue(name=f"signed certificate {self.spec.name}", files=_pair(self.spec, self.folder), request=self)
+
+
 KeyRequest: TypeAlias = CertificateRequest | ServiceAccountRequest | KubeconfigRequest | RenewalRequest
-PkiRequest: TypeAlias = KeyRequest | RotationRequest
+PkiRequest: TypeAlias = KeyRequest | RotationRequest | SignedRequest
 
 
 def _pair(spec: CertSpec, folder: str) -> tuple[IssuedFile, ...]:
@@ -206,6 +228,7 @@ JOURNAL_TYPES: tuple[Registered, ...] = (
     Tagged("kubeconfig-request", KubeconfigRequest, "KubeconfigRequest"),
     Tagged("renewal-request", RenewalRequest),
     Tagged("rotation-request", RotationRequest, "RotationRequest"),
+    Tagged("signed-request", SignedRequest),
     Tagged("pki-inputs", PkiInputs, "PkiInputs"),
     Tagged("certificate-content", CertContent),
     Tagged("alternative-names", AltNames),

@@ -32,6 +32,12 @@ def test_what_makes_no_sense_is_refused(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["confirm", "resume", "unlock", "restart", "rollback", "apply", "node"])
+def test_what_writes_may_be_told_not_to_ask(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["change", command, "--help"]) == 0
+    assert "-y, --yes" in capsys.readouterr().out
+
+
 def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "snapshot.json"
     file.write_text(snapshot_text(f1()))

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from garboard.change.snapshot import snapshot_text
 from garboard.cli.main import run
 from garboard.documents import read_yaml
 from garboard.model import DEFAULT_VERSION
@@ -84,3 +85,84 @@ def test_folder_with_files_is_left_alone(
     assert run(["change", "drift", "--capture", str(tmp_path), *admin]) == 1
     assert "error[exists]" in capsys.readouterr().err
     assert (tmp_path / "mine").read_bytes() == b""
+
+
+def test_correction_is_planned_and_nothing_is_written(
+    api: PagedApi, admin: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(api, is_edited=True)
+    assert run(["change", "drift", "--correct", *admin]) == 10
+    shown = capsys.readouterr()
+    assert "-    - --profiling=false" in shown.out
+    assert "hint: garboard change apply --drift overwrite carries this out" in shown.err
+    assert run(["change", "drift", "--correct", "--only", "kube-apiserver:--profiling", "-o", "json", *admin]) == 10
+    document = json.loads(capsys.readouterr().out)
+    assert (document["kind"], document["corrects"]) == ("ChangePlan", ["kube-apiserver:--profiling"])
+    assert run(["change", "plan", "--drift", "overwrite", "-o", "json", *admin]) == 10
+    assert json.loads(capsys.readouterr().out)["nodes"] == document["nodes"]
+    assert {method for method, _ in api.asked} == {"GET"}
+
+
+def test_what_adopting_would_record_is_shown_by_a_plan(
+    api: PagedApi, admin: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(api, is_edited=True)
+    assert run(["change", "plan", "--drift", "adopt", "-o", "json", *admin]) == 10
+    document = json.loads(capsys.readouterr().out)
+    assert [each["path"] for each in document["attributes"]] == ["apiServer.extraArgs[profiling]"]
+    assert (document["nodes"], [each["name"] for each in document["objects"]]) == ([], ["kubeadm-config"])
+    show(api, is_edited=False)
+    assert run(["change", "plan", "--drift", "adopt", *admin]) == 0
+    assert {method for method, _ in api.asked} == {"GET"}
+
+
+def test_kubelet_of_another_node_is_corrected_where_it_may_be_asked(
+    api: PagedApi, admin: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(api, is_edited=False)
+    api.objects |= {
+        path: content for path, content in stored_objects(f1(is_seen=True, kubelet={"maxPods": 250})).items()
+        if "kubelet-config" in path
+    }  # fmt: skip
+    only = ["--only", "w1/kubeletconfiguration:maxPods"]  # it is pending, and so only meant if it is named
+    assert run(["change", "drift", "--correct", *only, "-o", "json", *admin]) == 10
+    (node,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert (node["node"], node["steps"][0]["restarts"]) == ("w1", ["kubelet"])
+
+
+def test_edits_of_a_saved_snapshot_are_planned_for_without_a_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "snapshot.json"
+    saved.write_text(snapshot_text(f4(is_seen=True)))
+    for policy, touched in (("adopt", 0), ("overwrite", 1)):
+        assert run(["change", "plan", "--drift", policy, "--observed", str(saved), "-o", "json"]) == 10
+        assert len(json.loads(capsys.readouterr().out)["nodes"]) == touched
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["drift", "--adopt", "--correct"], "exclude each other"),
+        (["drift", "--adopt", "--capture", "x"], "exclude each other"),
+        (["drift", "--only", "etcd"], "add --adopt or --correct"),
+        (["drift", "--correct", "--yes"], "are for --adopt"),
+        (["drift", "--correct", "--only", "A B"], "names no difference"),
+        (["plan", "--only", "etcd"], "--only names hand edits"),
+        (["plan", "--set", "clusterName=x", "--drift", "adopt", "--only", "etcd"], "--only names hand edits"),
+        (["plan", "--drift", "keep"], "say in one way what is to change"),
+        (["apply", "--drift", "keep"], "say what to change"),
+        (["apply", "plan.json", "--only", "etcd"], "--only names hand edits"),
+    ],
+)  # fmt: skip
+def test_options_that_would_go_unheard_are_refused(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["change", *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_name_that_nothing_has_is_refused(api: PagedApi, admin: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    show(api, is_edited=True)
+    assert run(["change", "drift", "--correct", "--only", "etcd", *admin]) == 2
+    assert "--only etcd: there is no such hand edit" in capsys.readouterr().err

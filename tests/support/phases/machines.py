@@ -130,6 +130,14 @@ class MemoryFolderAt:
     def read(self, name: str) -> bytes | None:
         return self.machine.files.get(self.path_of(name))
 
+    def write_new(self, name: str, data: bytes, *, mode: int) -> None:
+        path = self.path_of(name)
+        assert path not in self.machine.files, f"{path} is there"
+        self.machine.files[path], self.machine.modes[path] = data, mode
+
+    def remove(self, name: str) -> None:
+        del self.machine.files[self.path_of(name)]
+
     def path_of(self, name: str) -> str:
         return name if name.startswith("/") else f"{self.root}/{name}"
 

@@ -35,6 +35,10 @@ _PLAN_BYTES = 64 * 1024 * 1024
 @message_option
 @apply_options
 @kubeconfig_option
+@click.option(
+    "--requests", "only_requests", is_flag=True,
+    help="Only write, on this node, keys and requests of certificates that an external authority has to sign.",
+)  # fmt: skip
 @click.option("--coordinated", is_flag=True, hidden=True)
 def apply(
     plan: str,
@@ -43,13 +47,14 @@ def apply(
     message: str,
     flags: ApplyFlags,
     kubeconfig: str | None,
+    only_requests: bool,
     coordinated: bool,
     **options: object,
 ) -> int:
     """Change a cluster: this control plane first, then what nodes share; the others follow.
 
     PLAN is a file that change plan -o json has written: it is carried out unchanged, or refused as stale. Without it
-    the same options as of change plan say what to change.
+    the same options as of change plan say what to change; --drift adopt or overwrite alone is about hand edits.
 
     The first node is taken back as a whole if any step of it fails (exit code 13). It ends with the commands for the
     other nodes (12), unless --wait or --via is given; 0 if nothing is left, 11 if the change is blocked, 15 while
@@ -57,20 +62,26 @@ def apply(
     """
     asked = RequestOptions(**options)  # type: ignore[arg-type]
     reporter = ConsoleReporter()
-    if bool(plan) == asked.is_given:
+    is_about_edits = drift in ("adopt", "overwrite") and not asked.is_given and not plan
+    if bool(plan) == asked.is_given and not is_about_edits:
         raise BadUsage("say what to change: a PLAN, or the options of change plan", hint="garboard change plan --help")
     if coordinated:
         return apply_change(flags.of(_handed(kubeconfig)), this_node(reporter))
-    typed = asked.typed or f"the plan {plan}"
+    if plan:
+        asked.refuse_names()
+    typed = f"the plan {plan}" if plan else f"{asked.typed} --drift {drift}".strip() if is_about_edits else asked.typed
     intent = ChangeIntent(author=who(), message=message, request=typed, accepted=accepted, drift=drift)
     wanted = flags.of(
         ApplyRequest(
-            request=None if plan else asked.request(),
+            request=None if plan else asked.asked(drift),
             saved=read_plan(read_file(plan, limit=_PLAN_BYTES), source=plan) if plan else None,
             intent=intent,
             kubeconfig=kubeconfig,
+            only_requests=only_requests,
         )
     )
+    if flags.via and only_requests:
+        raise BadUsage("--requests is about one node", hint="run it on each control plane, before the change begins")
     if flags.via:
         return change_apply_via.apply_via(wanted, Via.parse(flags.via), this_node(reporter))
     return apply_change(wanted, this_node(reporter))
@@ -85,4 +96,5 @@ def _handed(kubeconfig: str | None) -> ApplyRequest:
         intent=handed.intent,
         kubeconfig=kubeconfig,
         drains=handed.drains,
+        replaces_unfinished=handed.replaces_unfinished,
     )

@@ -18,6 +18,9 @@ from garboard.values import dataclass
 Command = TypeVar("Command", bound=Callable[..., object])
 
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+unasked_option = click.option(
+    "-y", "--yes", is_flag=True, expose_value=False, help="For scripts that say it everywhere: nothing is asked here."
+)
 via_option = click.option(
     "--via", default="", metavar="COMMAND",
     help="Go through all nodes, in order, with a command that runs another one there, such as 'ssh {node} sudo'.",

@@ -3,6 +3,7 @@
 import click
 
 from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE
+from garboard.cli.change.carrying import unasked_option
 from garboard.cli.console import write_to_stderr
 from garboard.cli.output import output_option, write_data
 from garboard.cli.token.access import kubeconfig_option
@@ -18,6 +19,7 @@ from garboard.values import Json
     "--wait-for", "wait_s", type=click.FloatRange(min=0), default=60.0, show_default=True, metavar="SECONDS",
     help="How long to wait until all nodes have disarmed.",
 )  # fmt: skip
+@unasked_option
 @kubeconfig_option
 @output_option
 def confirm(wait_s: float, kubeconfig: str | None, output: OutputFormat) -> int:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from garboard.change.document import plan_document
+from garboard.change.drift_request import AskedChange, DriftRequest
+from garboard.change.drifting import drift_of_files
 from garboard.change.node_work import DriftPolicy, PlanOptions
 from garboard.change.plan import ChangePlan
 from garboard.change.planning import plan_change
-from garboard.change.request import ChangeRequest, host_paths_in
+from garboard.change.request import ChangeRequest
 from garboard.change.show import plan_text
 from garboard.change.snapshot import ClusterSnapshot, read_snapshot
 from garboard.cli.change.requests import RequestOptions, accept_option, drift_option, request_options
@@ -18,17 +20,15 @@ from garboard.cli.output import write_data
 from garboard.cli.token.access import kubeconfig_option
 from garboard.host import read_file
 from garboard.lazy import lazy_module
-from garboard.model.paths import DEFAULT_CERTIFICATES_DIR
 
 if TYPE_CHECKING:
     from garboard.change import html
-    from garboard.node import change_observe
+    from garboard.node import change_drift
 else:  # with a snapshot nobody asks a cluster, and few plans become a page
-    change_observe = lazy_module("garboard.node.change_observe")
+    change_drift = lazy_module("garboard.node.change_drift")
     html = lazy_module("garboard.change.html")
 
 HAS_CHANGES, IS_BLOCKED = 10, 11
-_AUTHORITY = f"{DEFAULT_CERTIFICATES_DIR}/ca.key"  # without it nothing can be issued there
 _SNAPSHOT_BYTES = 64 * 1024 * 1024
 
 
@@ -62,8 +62,8 @@ def plan(
 
     Ends with 0 if there is nothing to do, 10 if there are changes, 11 if the change is blocked.
     """
-    request = RequestOptions(**options).request()  # type: ignore[arg-type]
-    snapshot = _snapshot(observed, kubeconfig, request)
+    asked = RequestOptions(**options).asked(drift)  # type: ignore[arg-type]
+    snapshot, request = _seen(observed, kubeconfig, asked)
     made = plan_change(snapshot, request, options=PlanOptions(accepted=accepted, drift=drift))
     for warning in made.warnings:
         write_to_stderr(f"warning: {warning}\n")
@@ -79,10 +79,14 @@ def exit_code(made: ChangePlan) -> int:
     return 0 if made.verdict == "none" else IS_BLOCKED if made.is_blocked else HAS_CHANGES
 
 
-def _snapshot(observed: str | None, kubeconfig: str | None, request: ChangeRequest) -> ClusterSnapshot:
+def _seen(observed: str | None, kubeconfig: str | None, asked: AskedChange) -> tuple[ClusterSnapshot, ChangeRequest]:
+    """Return the cluster, and what is asked for; a saved snapshot has of hand edits what files showed."""
     if observed is not None:
-        return read_snapshot(read_file(observed, limit=_SNAPSHOT_BYTES), source=observed)
-    found = change_observe.observe_cluster(kubeconfig, paths=(_AUTHORITY, *host_paths_in(request)))
+        snapshot = read_snapshot(read_file(observed, limit=_SNAPSHOT_BYTES), source=observed)
+        if isinstance(asked, DriftRequest):
+            return snapshot, asked.resolved(snapshot, drift_of_files)
+        return snapshot, asked
+    found = change_drift.observe_for(asked, kubeconfig)
     for note in found.notes:
         write_to_stderr(f"note: {note}\n")
-    return found.snapshot
+    return found.snapshot, change_drift.resolved(asked, found)

@@ -8,7 +8,10 @@ from typing import TypeVar
 import click
 
 from garboard.change.attribute import CLUSTER, STORED_KINDS
+from garboard.change.drift_names import DriftNames
+from garboard.change.drift_request import AskedChange, DriftRequest
 from garboard.change.edits import FieldEdit
+from garboard.change.node_work import DriftPolicy
 from garboard.change.request import ChangeRequest, FieldEdits, GivenDocument, NewPatchSet, NewVersion, PartialChange
 from garboard.change.request_documents import given_documents
 from garboard.cli.flags import STRING_SLICE, joined
@@ -35,6 +38,7 @@ class RequestOptions:
     sets: tuple[str, ...] = ()
     unsets: tuple[str, ...] = ()
     directory: str | None = None
+    only: tuple[str, ...] = ()
 
     @property
     def typed(self) -> str:
@@ -43,11 +47,28 @@ class RequestOptions:
         words += [f"--unset '{each}'" for each in self.unsets]
         words += [f"--patch '{each}'" for each in self.patches]
         words += [f"--patches {self.directory}"] if self.directory is not None else []
+        words += [f"--only {each}" for each in self.only]
         return without_passwords(" ".join(words))[:_TYPED]
 
     @property
     def is_given(self) -> bool:
         return bool(self.filenames or self.patches or self.sets or self.unsets or self.directory is not None)
+
+    def asked(self, drift: DriftPolicy) -> AskedChange:
+        """Read what is asked for; a policy for hand edits that stands alone is about these."""
+        names = DriftNames.parse(self.only)
+        if not self.is_given and drift in ("adopt", "overwrite"):
+            return DriftRequest(policy=drift, names=names)
+        self.refuse_names()
+        return self.request()
+
+    def refuse_names(self) -> None:
+        """Refuse names of hand edits where something else is asked for."""
+        if self.only:
+            raise BadUsage(
+                "--only names hand edits, and something else is asked for",
+                hint="beside --drift adopt or --drift overwrite alone, or in garboard change drift",
+            )
 
     def request(self) -> ChangeRequest:
         """Read what is asked for."""
@@ -67,6 +88,12 @@ class RequestOptions:
             return NewPatchSet(content=_read_directory(self.directory))
         edits = (*map(FieldEdit.parse, self.sets), *map(FieldEdit.removal, self.unsets))
         return FieldEdits(edits=edits)
+
+
+only_option = click.option(
+    "--only", type=STRING_SLICE, multiple=True, callback=joined, metavar="[NODE/]COMPONENT[:FIELD]",
+    help="Of the hand edits only these, such as kube-apiserver or cp1/kube-apiserver:--profiling.",
+)  # fmt: skip
 
 
 def request_options(command: Command) -> Command:
@@ -99,6 +126,7 @@ _OPTIONS = (
     ),
     click.option("--unset", "unsets", multiple=True, metavar="PATH", help="Remove a field, or an item of a list."),
     click.option("--patches", "directory", metavar="DIR", help="Patch nodes with DIR from now on."),
+    only_option,
 )  # fmt: skip
 
 accept_option = click.option(
@@ -110,7 +138,8 @@ accept_option = click.option(
 drift_option = click.option(
     "--drift", type=click.Choice(["fail", "keep", "adopt", "overwrite"]), default="fail", show_default=True,
     help="What becomes of flags that were typed into a manifest which is replaced: stop, leave them, put them into the"
-    " configuration as well, or take them out.",
+    " configuration as well, or take them out. If nothing else is asked for, adopt and overwrite are about all hand"
+    " edits (change drift).",
 )  # fmt: skip
 
 

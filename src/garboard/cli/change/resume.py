@@ -2,7 +2,7 @@
 
 import click
 
-from garboard.cli.change.carrying import via_option
+from garboard.cli.change.carrying import unasked_option, via_option
 from garboard.cli.console import ConsoleReporter
 from garboard.cli.token.access import kubeconfig_option
 from garboard.node.change_resume import resume_change
@@ -10,6 +10,7 @@ from garboard.node.workflow import this_node
 
 
 @click.command(epilog="Example: garboard change resume --via 'ssh {node} sudo'")
+@unasked_option
 @via_option
 @kubeconfig_option
 def resume(via: str, kubeconfig: str | None) -> int:

@@ -15,9 +15,11 @@ from garboard.phases.issuing import (
     RenewalRequest,
     RotationRequest,
     ServiceAccountRequest,
+    SignedRequest,
 )
 from garboard.pki import CertSpec, certificate
 from garboard.pki.credentials import kubeconfig_file
+from garboard.pki.external import WaitingFiles, signed_problem
 from garboard.pki.files import Folder, IssuedPair, NewFile
 from garboard.pki.issue import issue_certificate, issue_leaf
 from garboard.pki.keys import KeySource
@@ -42,6 +44,8 @@ class PkiIssuer:
                 return {request.path: request.content(self.folder_at("/").read)}
             case RenewalRequest():
                 return self._renewed(request)
+            case SignedRequest():
+                return self._signed(request)
             case KubeconfigRequest():
                 return _at(request.kubeconfig_dir, self._new_files(request))
             case CertificateRequest() | ServiceAccountRequest():
@@ -73,6 +77,23 @@ class PkiIssuer:
         if found is None:
             raise NotReady(f"{path} has gone since the plan was made")
         return {path: renewed_kubeconfig(found, path, pair, ca.certificate)}
+
+    def _signed(self, request: SignedRequest) -> Mapping[str, bytes]:
+        """Return what waits, if it is signed as it has to be."""
+        spec, tree = request.spec, self.folder_at(request.folder)
+        waiting = WaitingFiles.read(self.folder_at(request.waiting), spec)
+        problem = signed_problem(
+            waiting,
+            spec,
+            request.inputs,
+            authority=tree.read(f"{certificate(spec.ca or 'ca').base_name}.crt"),
+            former=tree.read(f"{spec.base_name}.crt"),
+            now=self.started_at,
+        )
+        if problem or waiting.key is None or waiting.certificate is None:
+            raise NotReady(f"{request.path('crt')}: {problem}", hint="have it signed, and run the same command again")
+        base = join_path(request.folder, spec.base_name)
+        return {f"{base}.key": waiting.key, f"{base}.crt": waiting.certificate}
 
     def _signer(self, name: str, folder: str) -> IssuedPair:
         found = observe_pair(self.folder_at(folder), certificate(name).base_name).as_signer()

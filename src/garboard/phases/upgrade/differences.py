@@ -18,15 +18,14 @@ from garboard.drift import (
     capture,
     compare_all,
     differences_as_text,
-    marker_file,
-    needs_marker,
+    has_folders_for_kubeadm,
+    placed_files,
 )
 from garboard.engine import Note
 from garboard.errors import BadDocument, NotReady
 from garboard.manifests.kubelet import PATCH_TARGET as KUBELET
 from garboard.manifests.static_pods import CONTROL_PLANE
 from garboard.patches import (
-    MARKER,
     Finding,
     NodeFacts,
     PatchChecks,
@@ -184,13 +183,10 @@ def _kept(
                 hint=f"store it in the configuration of the cluster, or drop it: --drift '{_shortest(each)}=drop'",
                 error_class="not-patchable",
             )
-    files = context.patches.list_files() if context.patches.list_files else ()
-    return capture(subjects, kept, schema, is_for_kubeadm=_has_folders_for_kubeadm(files)) if kept else ()
-
-
-def _has_folders_for_kubeadm(files: Sequence[PatchFile]) -> bool:
-    """Say whether a directory has folders that kubeadm reads: as a tree of ours it would lose them."""
-    return not any(each.path == MARKER for each in files) and any("/" in each.path for each in files)
+    if not kept:
+        return ()
+    names = [each.path for each in (context.patches.list_files() if context.patches.list_files else ())]
+    return capture(subjects, kept, schema, is_for_kubeadm=has_folders_for_kubeadm(names))
 
 
 def _with_files(context: UpgradeContext, kept: Sequence[CapturedFile]) -> NodePatches:
@@ -198,26 +194,10 @@ def _with_files(context: UpgradeContext, kept: Sequence[CapturedFile]) -> NodePa
     if not kept:
         return context.patches
     files = list(context.patches.list_files() if context.patches.list_files else ())
-    is_tree = any(each.path == MARKER for each in files)
-    if not is_tree and needs_marker(kept):
-        files.append(_file(marker_file().name, ""))
-    folder = f"node/{context.node_name}/" if is_tree else ""
-    names = {each.path for each in files}
-    for each in kept:
-        path = _free_name(f"{folder}{each.name}", names)
-        names.add(path)
-        files.append(_file(path, each.text))
+    added = placed_files([each.path for each in files], kept, context.node_name)
+    files += [_file(path, text) for path, text in added.items()]
     role = "control-plane" if context.is_control_plane else "worker"
     return replace(context.patches, list_files=lambda: files, node_name=context.node_name, role=role)
-
-
-def _free_name(path: str, names: set[str]) -> str:
-    """Return a name that sorts behind what is there, and that no file has."""
-    stem, plus, rest = path.partition("+")
-    number = 1
-    while (name := f"{stem}{number if number > 1 else ''}{plus}{rest}") in names:
-        number += 1
-    return name
 
 
 def _file(path: str, text: str) -> PatchFile:
