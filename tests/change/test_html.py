@@ -6,7 +6,6 @@ import shutil
 import struct
 import subprocess
 import zlib
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -14,52 +13,7 @@ import pytest
 from garboard.change.html import plan_html
 from garboard.documents import Json
 from tests.support.change.plan_documents import DIFF, node, plan
-
-HOSTILE = (
-    "<script>document.title='run'</script>",
-    '"><img src=x onerror="document.title=\'run\'">',
-    "'; alert(1); '",
-    "</style><style>body{display:none}",
-    "</pre></details></body>",
-    "&lt;b&gt; &amp;",
-    "javascript:alert(1)",
-    "<!-- --><![CDATA[",
-    "a\u202egnp.exe\u2066\x00\x1b[31m\u2028",
-    "${7*7} {{7*7}}",
-)
-_VOID = {"meta"}
-
-
-class _Outline(HTMLParser):
-    """What a page consists of; a tag that is not closed, or closed and not open, fails."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        if tag not in _VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def outline(page: str) -> _Outline:
-    found = _Outline()
-    found.feed(page)
-    found.close()
-    assert found.open == []
-    return found
-
+from tests.support.html_pages import HOSTILE, outline, shown
 
 PLAIN = outline(plan_html(plan(), cluster="c", made_at="now"))
 
@@ -73,11 +27,6 @@ def hostile(value: Json, text: str) -> Json:
     if isinstance(value, list):
         return [hostile(each, text) for each in value]
     return text if isinstance(value, str) else value
-
-
-def shown(text: str) -> str:
-    """Return a text as the page shows it."""
-    return re.sub("[\u202e\u2066\x00\x1b\u2028]", lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

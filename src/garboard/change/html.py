@@ -4,12 +4,12 @@ It is made of the plan's document, so that a saved plan gives the same page as t
 """
 
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from garboard.change.html_style import STYLE
 from garboard.documents import Json
+from garboard.documents.html_text import html_text
 
 # Nothing is loaded and nothing runs, whatever a text of the plan says.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -32,14 +32,14 @@ def plan_html(document: Mapping[str, Json], *, cluster: str = "", made_at: str =
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
+        f"<title>{html_text(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
     )
 
 
 def _body(document: Mapping[str, Json], title: str, made_at: str) -> Iterator[str]:
     verdict = _word(document.get("verdict"))
-    yield f"<header>\n<h1>{_text(title)}</h1>\n"
-    yield f'<p class="verdict {_class(verdict)}">{_text(_VERDICTS.get(verdict, verdict))}</p>\n'
+    yield f"<header>\n<h1>{html_text(title)}</h1>\n"
+    yield f'<p class="verdict {_class(verdict)}">{html_text(_VERDICTS.get(verdict, verdict))}</p>\n'
     yield from _facts(document, made_at)
     yield "</header>\n"
     yield from _attributes(_items(document.get("attributes")))
@@ -47,9 +47,9 @@ def _body(document: Mapping[str, Json], title: str, made_at: str) -> Iterator[st
     follow_ups = document.get("followUps")
     if isinstance(follow_ups, list) and follow_ups:
         yield "<section>\n<h2>Left for you to do</h2>\n<ul>\n"
-        yield from (f"<li>{_text(_word(each))}</li>\n" for each in follow_ups)
+        yield from (f"<li>{html_text(_word(each))}</li>\n" for each in follow_ups)
         yield "</ul>\n</section>\n"
-    yield f"<footer><p>Made from what had the digest <code>{_text(_word(document.get('digest')))}</code>; "
+    yield f"<footer><p>Made from what had the digest <code>{html_text(_word(document.get('digest')))}</code>; "
     yield "if any of it has moved, the plan is refused as stale.</p></footer>\n"
 
 
@@ -68,7 +68,7 @@ def _facts(document: Mapping[str, Json], made_at: str) -> Iterator[str]:
     yield from (f"<div><dt>{name}</dt><dd>{number}</dd></div>\n" for name, number in facts)
     yield "</dl>\n"
     if made_at:
-        yield f'<p class="made">Made {_text(made_at)}</p>\n'
+        yield f'<p class="made">Made {html_text(made_at)}</p>\n'
 
 
 def _attributes(attributes: Sequence[Mapping[str, Json]]) -> Iterator[str]:
@@ -77,15 +77,15 @@ def _attributes(attributes: Sequence[Mapping[str, Json]]) -> Iterator[str]:
     yield "<section>\n<h2>What is asked for</h2>\n"
     for each in attributes:
         verdict, code, route = (_word(each.get(key)) for key in ("verdict", "code", "route"))
-        yield f'<article class="attribute {_class(verdict)}">\n<h3><code>{_text(_word(each.get("path")))}</code>'
-        yield f' <span class="badge">{_text(verdict)}</span>'
-        yield f" <code>{_text(code)}</code></h3>\n" if code else "</h3>\n"
+        yield f'<article class="attribute {_class(verdict)}">\n<h3><code>{html_text(_word(each.get("path")))}</code>'
+        yield f' <span class="badge">{html_text(verdict)}</span>'
+        yield f" <code>{html_text(code)}</code></h3>\n" if code else "</h3>\n"
         yield f'<p class="values"><del>{_value(each.get("from"))}</del> '
         yield f'<span class="arrow">becomes</span> <ins>{_value(each.get("to"))}</ins></p>\n'
         if reason := _word(each.get("reason")):
-            yield f"<p>{_text(reason)}</p>\n"
+            yield f"<p>{html_text(reason)}</p>\n"
         if route:
-            yield f'<div class="route"><span>What to do</span><pre>{_text(route)}</pre></div>\n'
+            yield f'<div class="route"><span>What to do</span><pre>{html_text(route)}</pre></div>\n'
         yield "</article>\n"
     yield "</section>\n"
 
@@ -142,7 +142,7 @@ def _nodes(group: Sequence[Mapping[str, Json]]) -> Iterator[str]:
         f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     )
     heading = f"Node {shown}" if len(names) == 1 else f"{len(names)} nodes, one after the other: {shown}"
-    yield f'<li class="node">\n<h3>{_text(heading)}</h3>\n<ol class="steps">\n'
+    yield f'<li class="node">\n<h3>{html_text(heading)}</h3>\n<ol class="steps">\n'
     for step in _items(group[0].get("steps")):
         title = _word(step.get("title"))
         yield from _step(step, title if len(names) == 1 else title.replace(names[0], "each of them"))
@@ -150,12 +150,12 @@ def _nodes(group: Sequence[Mapping[str, Json]]) -> Iterator[str]:
 
 
 def _step(step: Mapping[str, Json], title: str) -> Iterator[str]:
-    yield f'<li>\n<p class="title"><code>{_text(_word(step.get("phase")))}</code> {_text(title)}'
-    yield from (f' <span class="restart">restarts {_text(each)}</span>' for each in _words(step.get("restarts")))
-    yield f'</p>\n<p class="cause">because {_text(_word(step.get("cause")))}</p>\n'
+    yield f'<li>\n<p class="title"><code>{html_text(_word(step.get("phase")))}</code> {html_text(title)}'
+    yield from (f' <span class="restart">restarts {html_text(each)}</span>' for each in _words(step.get("restarts")))
+    yield f'</p>\n<p class="cause">because {html_text(_word(step.get("cause")))}</p>\n'
     for file in _items(step.get("files")):
         assumed = ' <span class="assumed">not seen: assumed to be as rendered</span>' if file.get("assumed") else ""
-        yield f"<details open>\n<summary><code>{_text(_word(file.get('path')))}</code>{assumed}</summary>\n"
+        yield f"<details open>\n<summary><code>{html_text(_word(file.get('path')))}</code>{assumed}</summary>\n"
         yield f"{_diff(_word(file.get('diff')))}</details>\n"
     yield "</li>\n"
 
@@ -164,8 +164,8 @@ def _objects(objects: Sequence[Mapping[str, Json]]) -> Iterator[str]:
     for each in objects:
         namespace, name = (_word(each.get(key)) for key in ("namespace", "name"))
         place = f"{namespace}/{name}" if namespace else name
-        yield f'<li class="object">\n<h3>{_text(_word(each.get("kind")))} {_text(place)}</h3>\n'
-        yield f'<p class="cause">because {_text(_word(each.get("cause")))}</p>\n'
+        yield f'<li class="object">\n<h3>{html_text(_word(each.get("kind")))} {html_text(place)}</h3>\n'
+        yield f'<p class="cause">because {html_text(_word(each.get("cause")))}</p>\n'
         diff = _word(each.get("diff"))
         yield f"<details open>\n<summary>difference</summary>\n{_diff(diff)}</details>\n" if diff else ""
         yield "</li>\n"
@@ -175,7 +175,7 @@ def _diff(diff: str) -> str:
     lines = []
     for line in diff.splitlines():
         kind = next((name for start, name in _DIFF_CLASSES if line.startswith(start)), "")
-        lines.append(f'<span class="{kind}">{_text(line)}</span>' if kind else f"<span>{_text(line)}</span>")
+        lines.append(f'<span class="{kind}">{html_text(line)}</span>' if kind else f"<span>{html_text(line)}</span>")
     return f'<pre class="diff">{"".join(lines)}</pre>\n'
 
 
@@ -183,17 +183,7 @@ def _value(value: Json) -> str:
     if value is None:
         return "not set"
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return f"<code>{_text(shown)}</code>"
-
-
-def _text(text: str) -> str:
-    """Return a text that is safe anywhere in the page; characters that nobody sees are named."""
-    return escape("".join(each if _is_visible(each) else f"⟨U+{ord(each):04X}⟩" for each in text))
-
-
-def _is_visible(character: str) -> bool:
-    """Say whether a reader sees a character, or what it does: others turn the text around, or hide a part of it."""
-    return character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return f"<code>{html_text(shown)}</code>"
 
 
 def _class(verdict: str) -> str:

@@ -23,6 +23,7 @@ from garboard.kube.leases import DURATION_S as LEASE_DURATION_S
 from garboard.kube.leases import LeaseClaim, LeaseFailed, LeaseLost, LeasePayload, micro_time
 from garboard.kube.requests import ApiRequest, PatchFormat
 from garboard.kube.resources import ObjectRef
+from garboard.kube.reviews import ReviewedUser, access_review, read_access_review, read_token_review, token_review
 
 __all__ = [
     "LEASE_DURATION_S",
@@ -44,11 +45,16 @@ __all__ = [
     "ObjectRef",
     "PatchFormat",
     "RequestRefused",
+    "ReviewedUser",
     "ServerBusy",
     "Unauthenticated",
     "VersionExpired",
+    "access_review",
     "anonymous_access",
     "in_cluster_access",
     "micro_time",
     "read_access",
+    "read_access_review",
+    "read_token_review",
+    "token_review",
 ]

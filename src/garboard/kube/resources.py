@@ -61,6 +61,7 @@ _BUILT_IN = (
     Resource("Pod", "v1", "pods"),
     Resource("Lease", "coordination.k8s.io/v1", "leases"),
     Resource("TokenReview", "authentication.k8s.io/v1", "tokenreviews", is_namespaced=False),
+    Resource("SubjectAccessReview", "authorization.k8s.io/v1", "subjectaccessreviews", is_namespaced=False),
     Resource("CertificateSigningRequest", "certificates.k8s.io/v1", "certificatesigningrequests", is_namespaced=False),
     Resource("Deployment", "apps/v1", "deployments"),
     Resource("DaemonSet", "apps/v1", "daemonsets"),

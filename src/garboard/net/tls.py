@@ -33,10 +33,16 @@ def new_client_context(
     return _as_go_verifies(context)
 
 
-def new_server_context(client_ca_file: str | Path | None = None) -> ssl.SSLContext:
-    """Return the context of a server; with an authority, clients must show a certificate of it."""
+def new_server_context(client_ca_file: str | Path | None = None, credential: bytes = b"") -> ssl.SSLContext:
+    """Return the context of a server; with an authority, clients must show a certificate of it.
+
+    `credential` is its certificate with its key, as PEM, where these are in no files.
+    """
     if client_ca_file is None:
-        return _as_go_verifies(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+        bare = _as_go_verifies(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+        if credential:
+            _load_credential(bare, credential)
+        return bare
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=client_ca_file)
     context.verify_mode = ssl.CERT_REQUIRED
     return _as_go_verifies(context)

@@ -19,6 +19,7 @@ from tests.support.kube.real_server import TOKEN, real_api_server
 pytestmark = pytest.mark.real
 CRD = "apiextensions.k8s.io/v1"
 ACCOUNT = "system:serviceaccount:garboard-fleet:garboard-fleet-controller"
+DASHBOARD = "system:serviceaccount:garboard-fleet:garboard-fleet-dashboard"
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Installable:
     def install(self, *flags: str) -> int:
         return run(["fleet", "install", "--kubeconfig", str(self.kubeconfig), *flags])
 
-    def may(self, verb: str, resource: str, *flags: str) -> bool:
-        asked = ("auth", "can-i", verb, resource, f"--as={ACCOUNT}", *flags)
+    def may(self, verb: str, resource: str, *flags: str, account: str = ACCOUNT) -> bool:
+        asked = ("auth", "can-i", verb, resource, f"--as={account}", *flags)
         command = [str(self.kubectl), "--kubeconfig", str(self.kubeconfig), *asked]
         return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.strip() == "yes"
 
@@ -98,6 +99,23 @@ def _check_rights(cluster: Installable) -> None:
         ("bind", "clusterroles.rbac.authorization.k8s.io/cluster-admin"),
     ):
         assert not cluster.may(verb, resource, "--namespace=kube-system"), (verb, resource)
+
+
+def test_dashboard_is_installed_beside_the_controller(cluster: Installable, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cluster.install("--dashboard") == 0
+    applied = capsys.readouterr().out.splitlines()
+    assert len(applied) == 7 + 8 + 6
+    assert applied[-1] == "Service garboard-fleet/garboard-fleet-dashboard applied"
+    for verb, resource, may in (
+        ("watch", "clusterprovisions.hive.openshift.io", True),
+        ("create", "tokenreviews.authentication.k8s.io", True),
+        ("create", "subjectaccessreviews.authorization.k8s.io", True),
+        ("get", "secrets", False),
+        ("patch", "clusterpools.hive.openshift.io", False),
+        ("get", "pods/log", False),
+    ):
+        found = cluster.may(verb, resource, "--all-namespaces", account=DASHBOARD)
+        assert found is may, (verb, resource)
 
 
 def test_definitions_of_hive_itself_are_left_alone(cluster: Installable, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from garboard.kube import ObjectRef
 from garboard.kube.aio import Delta, ObjectSelection, ObjectStore, Reflector
 from garboard.kube.errors import broken
-from tests.support.kube.fake_cluster import HIVE, FakeCluster, busy
+from tests.support.kube.fake_cluster import HIVE, FakeCluster, busy, lost
 from tests.support.kube.manual_clock import ManualClock, settle
 
 POOLS = ObjectSelection(kind="ClusterPool", api_version=HIVE)
@@ -91,6 +91,23 @@ def test_watch_that_ended_is_resumed_without_a_list() -> None:
         await follower.clock.advance(1)
         assert follower.names == ["a", "b", "c"]
         assert follower.count("list") == 1
+
+    follow(scenario)
+
+
+def test_trouble_is_told_until_the_server_answers_well_again() -> None:
+    async def scenario(follower: Follower) -> None:
+        cluster = follower.cluster
+        await settle()
+        assert follower.reflector.trouble is None
+        cluster.fail(lost, "watch", times=2)
+        cluster.end_watches(broken("https://server", ConnectionResetError()))
+        await settle()
+        assert follower.reflector.trouble is not None
+        await follower.clock.advance(1)
+        assert follower.reflector.trouble is not None, "the next attempt fails as well"
+        await follower.clock.advance(30)
+        assert follower.reflector.trouble is None, "a watch is open again, although nothing has been told yet"
 
     follow(scenario)
 

@@ -11,6 +11,7 @@ COMMANDS = {
     "deprovision": LazyCommand("garboard.cli.fleet.deprovision:deprovision", "Take back what provision has made."),
     "controller": LazyCommand("garboard.cli.fleet.controller:controller", "Keep pools filled and serve claims."),
     "status": LazyCommand("garboard.cli.fleet.status:status", "Show pools, clusters and claims."),
+    "dashboard": LazyCommand("garboard.cli.fleet.dashboard:dashboard", "Serve pools, clusters and failures as a page."),
     "claim": LazyCommand("garboard.cli.fleet.status:claim", "Ask a pool for a cluster."),
     "kubeconfig": LazyCommand("garboard.cli.fleet.status:kubeconfig_of_claim", "Print the kubeconfig of a claim."),
     "attempt": LazyCommand("garboard.cli.fleet.attempt:attempt", "What a controller starts for each attempt."),

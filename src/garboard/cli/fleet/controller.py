@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from garboard.cli.fleet.addresses import parse_address
 from garboard.cli.token.access import kubeconfig_option
 from garboard.errors import BadUsage
 from garboard.node.fleet.control.controller import Shard
@@ -60,7 +61,7 @@ def controller(
         shard=_shard(shard),
         leads=leader_elect,
         lease_namespace=lease_namespace,
-        metrics=_address(metrics_address),
+        metrics=parse_address("--metrics-address", metrics_address, "127.0.0.1:9090"),
     )
     asyncio.run(_run(options))
 
@@ -81,14 +82,3 @@ def _shard(text: str) -> Shard:
     if not (number.isdigit() and of.isdigit() and int(number) < int(of)):
         raise BadUsage(f"--shard {text!r} is no part of a whole", hint="write 0/3, 1/3 and 2/3 for three shards")
     return Shard(int(number), int(of))
-
-
-def _address(text: str) -> tuple[str, int] | None:
-    host, _, port = text.rpartition(":")
-    if not text:
-        return None
-    if not port.isdigit() or int(port) > 65535:
-        raise BadUsage(
-            f"--metrics-address {text!r} is no address", hint="write 127.0.0.1:9090; port 0 takes a free one"
-        )
-    return host.strip("[]"), int(port)

@@ -20,19 +20,22 @@ _WANTED = ControllerDeployment()
 @click.option(
     "--replicas", type=click.IntRange(1), default=_WANTED.replicas, show_default=True, help="One leads, others wait."
 )
+@click.option("--dashboard", is_flag=True, help="Serve the dashboard in the cluster, too (`fleet dashboard --help`).")
 @kubeconfig_option
 @dry_run_option
 @output_option
 def install(
-    namespace: str, image: str, replicas: int, kubeconfig: str | None, dry_run: bool, output: OutputFormat
-) -> None:
+    namespace: str, image: str, replicas: int, dashboard: bool, kubeconfig: str | None, dry_run: bool,
+    output: OutputFormat,
+) -> None:  # fmt: skip
     """Put Hive's kinds into a cluster, with the controller that acts on them, its rights and its namespace.
 
     It can be run again, and with a newer garboard. A cluster that has these kinds from Hive itself is refused, and
     nothing in it is changed.
     """
     admin = find_kubeconfig(kubeconfig)
-    plan = plan_for(admin, ControllerDeployment(namespace=namespace, image=image, replicas=replicas))
+    wanted = ControllerDeployment(namespace=namespace, image=image, replicas=replicas, has_dashboard=dashboard)
+    plan = plan_for(admin, wanted)
     if dry_run:
         write_data(plan_as_json(plan), output, text=plan_as_text(plan))
         return

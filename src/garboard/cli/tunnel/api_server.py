@@ -67,24 +67,15 @@ class ApiTokenReviewer:
         self._access = access
 
     def review(self, token: str, audience: str) -> TokenReview:
-        asked: Json = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenReview",
-            "spec": {"token": token, "audiences": [audience]},
-        }
         with kube.KubeClient(self._access(), patience_s=0.0) as client:
+            asked = kube.token_review(token, [audience])
             return read_review(client.create(kube.ObjectRef("TokenReview", "", ""), asked, manager=_MANAGER))
 
 
 def read_review(answer: dict[str, Json]) -> TokenReview:
-    status = answer.get("status")
-    fields = status if isinstance(status, dict) else {}
-    user, audiences = fields.get("user"), fields.get("audiences")
+    found = kube.read_token_review(answer)
     return TokenReview(
-        is_authenticated=fields.get("authenticated") is True,
-        username=str(user.get("username") or "") if isinstance(user, dict) else "",
-        audiences=tuple(str(each) for each in audiences) if isinstance(audiences, list) else (),
-        error=str(fields.get("error") or ""),
+        is_authenticated=found.is_authenticated, username=found.name, audiences=found.audiences, error=found.error
     )
 
 

@@ -5,6 +5,7 @@ from typing import Final
 from garboard.documents import Json
 from garboard.fleet.crds import OWNER, OWNER_LABEL
 from garboard.fleet.crds.definitions import GROUP
+from garboard.fleet.deploy.dashboard import dashboard_objects
 from garboard.manifests.objects import RBAC_GROUP, Subject, binding, role, rule
 from garboard.model.tunnel import TUNNEL_IMAGE
 from garboard.values import dataclass
@@ -14,7 +15,14 @@ NAME: Final = "garboard-fleet-controller"
 POOL_ADMIN: Final = "hive-cluster-pool-admin"
 # Where the controller answers /healthz, /readyz and /metrics.
 PORT: Final = 8080
-_USER: Final = 65532
+_POD_SECURITY: Final[Json] = {
+    "runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"},
+}  # fmt: skip
+_CONTAINER_SECURITY: Final[Json] = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
 
 _EVERYTHING = ["get", "list", "watch", "create", "update", "patch", "delete"]
 _READING = ["get", "list", "watch"]
@@ -22,11 +30,12 @@ _READING = ["get", "list", "watch"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerDeployment:
-    """How the controller is to run; of several replicas one leads."""
+    """How the controller is to run, of several replicas one leads; and whether the dashboard is served beside it."""
 
     namespace: str = "garboard-fleet"
     image: str = TUNNEL_IMAGE
     replicas: int = 2
+    has_dashboard: bool = False
 
 
 def controller_objects(wanted: ControllerDeployment) -> tuple[dict[str, Json], ...]:
@@ -41,6 +50,8 @@ def controller_objects(wanted: ControllerDeployment) -> tuple[dict[str, Json], .
         binding(NAME, NAME, [Subject("ServiceAccount", NAME, wanted.namespace)], wanted.namespace).content,
         _deployment(wanted),
     )
+    if wanted.has_dashboard:
+        made += (*dashboard_objects(wanted.namespace, wanted.image, _POD_SECURITY, _CONTAINER_SECURITY),)
     return tuple(map(_labelled, made))
 
 
@@ -83,7 +94,7 @@ def _deployment(wanted: ControllerDeployment) -> dict[str, Json]:
         "serviceAccountName": NAME,
         "containers": [_container(wanted)],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
-        "securityContext": {"runAsNonRoot": True, "runAsUser": _USER, "seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": _POD_SECURITY,
     }
     spec: dict[str, Json] = {
         "replicas": wanted.replicas,
@@ -107,11 +118,7 @@ def _container(wanted: ControllerDeployment) -> dict[str, Json]:
         "livenessProbe": _probe("/healthz"),
         "readinessProbe": _probe("/readyz"),
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": _CONTAINER_SECURITY,
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # of the pod's own
     }  # fmt: skip
 

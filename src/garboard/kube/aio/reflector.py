@@ -65,6 +65,7 @@ class Reflector:
         self.store = store
         self.synced = Synced()
         self.lists, self.watches, self.failures = 0, 0, 0
+        self.trouble: GarboardError | None = None  # what went wrong, until the server has answered well again
         self._api = api
         self._on_delta = on_delta
         self._keep = keep
@@ -88,6 +89,7 @@ class Reflector:
             if failure is None:
                 continue
             self.failures += 1
+            self.trouble = failure
             pause_s = self._next_pause_s(failure)
             self._report(self.selection, failure, pause_s)
             await pause(self._clock, pause_s)
@@ -109,12 +111,14 @@ class Reflector:
         for delta in self.store.swap(map(self._keep, found.items)):
             self._on_delta(delta)
         self._version = found.version
+        self.trouble = None
         self.synced.set()
 
     async def _watch(self) -> GarboardError | None:
         began_at, told = self._clock.now_s(), 0
         self.watches += 1
         async with self._api.watch(self.selection, self._version) as events:
+            self.trouble = None
             async for event in events:
                 self._take(event)
                 told += 1
@@ -136,7 +140,7 @@ class Reflector:
                     self._on_delta(delta)
 
     def _does_well(self) -> None:
-        self._pause_s, self._has_expired = self._pauses.first_s, False
+        self._pause_s, self._has_expired, self.trouble = self._pauses.first_s, False, None
 
     def _next_pause_s(self, failure: GarboardError) -> float:
         asked_s = failure.retry_after_s if isinstance(failure, ServerBusy) else None

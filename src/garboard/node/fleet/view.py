@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from garboard.documents import Json
 from garboard.errors import BadUsage, NotReady
 from garboard.fleet.controllers import Stored
-from garboard.fleet.controllers.conditions import condition, is_status, reason_of
+from garboard.fleet.controllers.conditions import condition, reason_of
 from garboard.fleet.controllers.install_configs import secret_text
 from garboard.fleet.controllers.marks import API_VERSION
+from garboard.fleet.dashboard.rows import deployment_trouble, pool_troubles
 from garboard.fleet.names import derived_name
 from garboard.kube import KubeClient, ObjectRef
 from garboard.node.fleet.control.serving import find_access
@@ -53,33 +54,23 @@ def look(kubeconfig: str | None, namespace: str) -> FleetView:
 
 
 def _pool(each: Stored) -> dict[str, Json]:
-    wrong = [
-        name for name in ("CapacityAvailable", "InventoryValid", "AllClustersCurrent") if is_status(each, name, "False")
-    ]
-    wrong += [name for name in ("MissingDependencies",) if is_status(each, name, "True")]
-    said = (condition(each, name) for name in wrong)
     return {
         "name": f"{each.namespace}/{each.name}",
         "wanted": each.number("spec", "size"),
         "size": each.number("status", "size") or 0,
         "ready": each.number("status", "ready") or 0,
-        "notes": "; ".join(f"{one.type}: {one.message}" for one in said if one is not None),
+        "notes": "; ".join(f"{one.type}: {one.message}" for one in pool_troubles(each)),
     }
 
 
 def _deployment(each: Stored) -> dict[str, Json]:
-    stopped = condition(each, "ProvisionFailed")
-    why = f"{stopped.reason}: {stopped.message}" if stopped is not None and stopped.status == "True" else ""
-    unmet = condition(each, "RequirementsMet")
-    if unmet is not None and unmet.status == "False":
-        why = unmet.message
     return {
         "name": f"{each.namespace}/{each.name}",
         "pool": each.text("spec", "clusterPoolRef", "poolName"),
         "claim": each.text("spec", "clusterPoolRef", "claimName"),
         "state": "Deleting" if each.is_deleting else reason_of(each, "Provisioned") or "New",
         "infraID": each.text("spec", "clusterMetadata", "infraID"),
-        "notes": why,
+        "notes": deployment_trouble(each),
     }
 
 
