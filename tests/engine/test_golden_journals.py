@@ -43,7 +43,7 @@ from garboard.host.runs import RunFolder
 from garboard.node.interpreters import interpreters_over
 from garboard.node.runs import plan_codec
 from tests.support.engine.actions import Diary, FakeServices, MemoryFiles
-from tests.support.engine.golden_journals import CLUSTER_PLAN, LATER, LATEST, PROXY, TUNNEL, UPGRADE, schema_of
+from tests.support.engine.golden_journals import CLUSTER_PLAN, LATER, LATEST, PROXY, SIGNED, TUNNEL, UPGRADE, schema_of
 from tests.support.engine.runs import MemoryRun
 from tests.support.node.edges import EveryEdge
 
@@ -173,6 +173,11 @@ def test_file_that_may_have_no_way_back_is_read_value_for_value() -> None:
 def test_change_with_kube_proxy_is_read_value_for_value() -> None:
     folder, record = run_named("00012-change", "format-2")
     assert record.plan(folder, CODEC) == PROXY
+
+
+def test_change_with_a_certificate_signed_elsewhere_is_read_value_for_value() -> None:
+    folder, record = run_named("00013-change", "format-2")
+    assert record.plan(folder, CODEC) == SIGNED
 
 
 def test_run_through_a_tunnel_is_read_value_for_value() -> None:

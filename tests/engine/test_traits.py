@@ -43,7 +43,7 @@ BESIDES = {
         "cli/fleet/install.py",
     },  # its kubeconfig; --print-manifest; the state of a target; what is shown of it
     "PatchObject": {"node/wiring.py", "node/tokens.py", "node/fleet/deploying.py"},
-    "DeleteObject": {"node/tokens.py", "node/change_resume.py", *_OF_CLUSTERS},
+    "DeleteObject": {"node/tokens.py", "node/change_resume.py", *_OF_CLUSTERS, "cli/fleet/install.py"},
     # What a service will write to; whether what came into a folder meanwhile can be of a service or a pod.
     "ControlService": {"engine/pre_image.py", "engine/newcomers.py"},
     "RemoveSandboxes": {"engine/newcomers.py"},

@@ -32,14 +32,13 @@ from tests.support.tunnel.clients import (
 )
 from tests.support.tunnel.ends import agent_options, both_ends, fetch, server_options, until
 from tools.harness.certificates import Certificates, make_certificates
+from tools.harness.ports import free_ports
 
 MODES = pytest.mark.parametrize("mode", ["grpc", "http-connect"])
 
 
 def closed_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+    return free_ports(1)[0]
 
 
 @MODES

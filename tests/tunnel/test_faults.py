@@ -492,9 +492,7 @@ def test_server_that_sends_near_packets_harms_only_itself(
 
 def test_hundreds_of_reverse_connections_opened_and_reset_leave_nothing(certificates: Certificates, front: str) -> None:
     async def scenario() -> None:
-        with socket.socket() as taken:
-            taken.bind((LOCAL, 0))
-            port = taken.getsockname()[1]
+        (port,) = free_ports(1)
         async with echo_server() as address:
             side = replace(server_options(certificates, front, "http-connect"), allowed=AllowList.parse([address]))
             async with serve(side) as server:

@@ -24,14 +24,9 @@ from garboard.tunnel.wire.packets import decode_packet, encode_packet
 from tests.support.tunnel.clients import HttpTunnel, echo_checked, echo_server, silent_destination
 from tests.support.tunnel.ends import agent_options, fetch, server_options, until
 from tools.harness.certificates import Certificates
+from tools.harness.ports import free_ports
 
 LOCAL = "127.0.0.1"
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind((LOCAL, 0))
-        return int(taken.getsockname()[1])
 
 
 @asynccontextmanager
@@ -68,7 +63,7 @@ async def is_reset(port: int) -> bool:
 
 def test_bytes_come_back_whole_both_ways_on_one_stream(certificates: Certificates, front: str) -> None:
     async def scenario() -> None:
-        port = free_port()
+        port = free_ports(1)[0]
         async with (
             echo_server() as address,
             node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, agent),
@@ -105,7 +100,7 @@ def test_denied_target_is_reset_recorded_and_seen_in_readiness(
     certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
-        port = free_port()
+        port = free_ports(1)[0]
         async with (
             echo_server() as address,
             node_and_server(certificates, front, (f"{port}:{address}",), ("127.0.0.1:1",)) as (server, agent),
@@ -136,8 +131,8 @@ def test_every_connection_leaves_one_line(
     certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
-        port, closed = free_port(), free_port()
-        nobody = f"127.0.0.1:{free_port()}"
+        port, closed = free_ports(1)[0], free_ports(1)[0]
+        nobody = f"127.0.0.1:{free_ports(1)[0]}"
         async with (
             echo_server() as address,
             node_and_server(certificates, front, (f"{port}:{address}", f"{closed}:{nobody}"), (address, nobody)) as (
@@ -298,7 +293,7 @@ def test_dial_that_its_client_gave_up_leaves_a_line_too(
     certificates: Certificates, front: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(address: str) -> None:
-        port = free_port()
+        port = free_ports(1)[0]
         async with node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, agent):
             _, writer = await asyncio.open_connection(LOCAL, port)
             await until(lambda: agent.ports.tunnels.protocol.pending_dials)
@@ -332,7 +327,7 @@ def test_stock_server_is_asked_for_nothing_and_clients_are_reset_at_once(
     monkeypatch.setattr("garboard.tunnel.server.agent_stream.answer", lambda asked, allowed: ((), STOCK))
 
     async def scenario() -> None:
-        port = free_port()
+        port = free_ports(1)[0]
         async with (
             echo_server() as address,
             node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, agent),
@@ -351,7 +346,7 @@ def test_stock_server_is_asked_for_nothing_and_clients_are_reset_at_once(
 
 def test_lost_server_resets_clients_and_its_successor_serves_them(certificates: Certificates, front: str) -> None:
     async def scenario() -> None:
-        port = free_port()
+        port = free_ports(1)[0]
         async with (
             echo_server() as address,
             node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, agent),
@@ -411,7 +406,7 @@ def test_whatever_an_agent_asks_for_only_what_is_listed_is_dialled(address: str)
 
 def test_ends_that_stop_count_what_they_cut(certificates: Certificates, front: str) -> None:
     async def scenario() -> None:
-        port = free_port()
+        port = free_ports(1)[0]
         async with (
             echo_server() as address,
             node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, agent),
@@ -433,7 +428,7 @@ def test_connections_of_nodes_are_bounded(
     certificates: Certificates, front: str, quota: ReverseQuota, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
-        port = free_port()
+        port = free_ports(1)[0]
         async with (
             echo_server() as address,
             node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (server, _),
@@ -481,7 +476,7 @@ def test_clients_of_a_node_are_bounded(certificates: Certificates, front: str, m
     monkeypatch.setattr("garboard.tunnel.agent.listeners.MOST_CLIENTS", 2)
 
     async def scenario() -> None:
-        port = free_port()
+        port = free_ports(1)[0]
         async with (
             echo_server() as address,
             node_and_server(certificates, front, (f"{port}:{address}",), (address,)) as (_, agent),

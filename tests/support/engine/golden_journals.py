@@ -93,7 +93,7 @@ from garboard.phases.gates import (
     TunnelOpen,
 )
 from garboard.phases.init import INIT
-from garboard.phases.issuing import CertificateRequest, RenewalRequest
+from garboard.phases.issuing import CertificateRequest, RenewalRequest, SignedRequest
 from garboard.phases.join import JOIN
 from garboard.pki import KeyAlgorithm, PkiInputs, certificate
 from garboard.pki.names import AltNames
@@ -324,6 +324,22 @@ PROXY = Plan(
         ),
     )
 )  # fmt: skip
+# … and with a certificate that an authority elsewhere has signed.
+SIGNED = Plan(
+    (
+        _step(
+            "certs",
+            SignedRequest(
+                spec=certificate("apiserver"),
+                inputs=PkiInputs(
+                    node_name="node-1", advertise_address=IPv6Address("2001:db8::9"),
+                    service_subnets=(IPv6Network("2001:db8:1::/108"),),
+                ),
+                folder="/etc/kubernetes/pki", waiting="/var/lib/garboard/signing",
+            ).action(),
+        ),
+    )
+)  # fmt: skip
 _DELETED = DeleteObject(api_version="v1", kind="ConfigMap", name="a", namespace="b")
 CLUSTER_PLAN = ClusterPlan(
     (
@@ -466,6 +482,11 @@ def write_proxy(folder: Path) -> None:
     advance(Writer(folder).begin(12, "change apply", PROXY), PROXY, len(PROXY.steps))
 
 
+def write_signed(folder: Path) -> None:
+    """Write one more run, of a change with a certificate that was signed elsewhere."""
+    advance(Writer(folder).begin(13, "change apply", SIGNED), SIGNED, len(SIGNED.steps))
+
+
 def confirmations(folder: Path) -> None:
     """Write one run for each way in which a run that waits to be confirmed can go: `format-2-confirmation`."""
     writer = Writer(folder)
@@ -484,6 +505,7 @@ _WRITERS = {
     "guarded": write_guarded,
     "upgrade": write_upgrade,
     "proxy": write_proxy,
+    "signed": write_signed,
     "confirmation": confirmations,
 }
 if __name__ == "__main__":
