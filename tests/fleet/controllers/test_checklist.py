@@ -491,6 +491,34 @@ def test_claim_that_lost_its_cluster_to_another_is_served_again() -> None:
     told(story)
 
 
+def test_claim_that_names_a_cluster_of_another_pool_neither_gets_nor_removes_it() -> None:
+    """The other claim has the same name, in another namespace: only together they say whose the cluster is."""
+
+    async def story(fleet: ModelFleet) -> None:
+        fleet.pool("edge", 0)
+        fleet.claim("mine", "edge", subjects=[{"kind": "User", "name": "alice"}])
+        await fleet.settle()
+        (made,) = clusters(fleet)
+        fleet.api.put("Namespace", {"metadata": {"name": "strangers"}}, api_version="v1")
+        spec = {"clusterPoolName": "edge", "namespace": made.namespace, "subjects": [{"kind": "User", "name": "eve"}]}
+        fleet.put("ClusterClaim", "mine", spec, namespace="strangers")
+        await fleet.settle()
+        theirs = fleet.api.get("ClusterClaim", "strangers", "mine")
+        assert theirs is not None
+        assert (Stored(theirs).text("spec", "namespace"), says(Stored(theirs), "Pending")) == (
+            "", ("True", "AssignmentConflict"),
+        )  # fmt: skip
+        fleet.api.put("ClusterClaim", {**theirs, "spec": spec})
+        await fleet.delete("ClusterClaim", "mine", "strangers")
+        await fleet.settle()
+        (kept,) = clusters(fleet)
+        assert (kept.annotation(REMOVE), claim_of(kept)) == ("", "mine")
+        rights = [each for each in fleet.objects("RoleBinding") if each.namespace == made.namespace]
+        assert [each.entries("subjects")[0]["name"] for each in rights] == ["alice"]
+
+    told(story)
+
+
 def test_admins_of_a_pool_are_admins_of_its_clusters() -> None:
     async def story(fleet: ModelFleet) -> None:
         binding: Any = {
