@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from garboard.fleet.controllers import Stored
+from garboard.fleet.controllers.attempt import documents_name
 from garboard.fleet.controllers.cache import claim_of, own_customization, shared_customization
 from garboard.fleet.controllers.conditions import condition, is_status, reason_of
+from garboard.fleet.controllers.deciding import WATCHED_KINDS
 from garboard.fleet.controllers.marks import REMOVE, REPLACE_STALE, SPEC_HASH
 from garboard.fleet.controllers.provisions import pause_after
 from garboard.kube import ObjectRef
@@ -603,6 +605,7 @@ def test_installed_deployment_is_not_checked() -> None:
         pytest.param({"imageSetRef": {"name": "none"}}, "ClusterImageSetNotFound", id="image set"),
         pytest.param({"installConfigSecretRef": {"name": ""}}, "InstallConfigRefNotSet", id="no reference"),
         pytest.param({"installConfigSecretRef": {"name": "none"}}, "InstallConfigValidationFailed", id="no Secret"),
+        pytest.param({"manifestsConfigMapRef": {"name": "none"}}, "InstallConfigValidationFailed", id="no ConfigMap"),
     ],
 )
 def test_requirements_have_their_reasons(provisioning: dict[str, Any], reason: str) -> None:
@@ -610,6 +613,39 @@ def test_requirements_have_their_reasons(provisioning: dict[str, Any], reason: s
         deployment(fleet, provisioning=provisioning)
         await fleet.rest()
         assert says(clusters(fleet)[0], "RequirementsMet") == ("False", reason)
+
+    told(story)
+
+
+@pytest.mark.parametrize("is_under_way", [False, True], ids=["before an attempt", "within one"])
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "ClusterImageSet"])
+def test_what_an_attempt_is_made_of_may_come_late(kind: str, is_under_way: bool) -> None:
+    """Nothing but the object itself wakes what waits for it: no time passes here."""
+
+    async def story(fleet: ModelFleet) -> None:
+        refs = {"ConfigMap": "manifestsConfigMapRef", "Secret": "manifestsSecretRef", "ClusterImageSet": "imageSetRef"}
+        name, where = "late", "" if kind == "ClusterImageSet" else "fleet"
+        version = "v1" if where else "hive.openshift.io/v1"
+        content: Any = {"metadata": {"name": name, **({"namespace": where} if where else {})}}
+        content |= {"data": {}} if where else {"spec": {"releaseImage": "r:2"}}
+        deployment(fleet, provisioning={refs[kind]: {"name": name}})
+        if is_under_way:
+            fleet.api.put(kind, content, api_version=version)
+            while not fleet.objects("ClusterProvision"):
+                fleet.controllers[0].hear(WATCHED_KINDS, 10_000)
+                await fleet.controllers[0].step()
+            await fleet.delete(kind, name, where)
+            await fleet.rest()
+            (waiting,) = fleet.objects("ClusterProvision")
+            assert fleet.api.get("Secret", "fleet", documents_name(waiting), api_version="v1") is None
+        else:
+            await fleet.rest()
+            assert says(clusters(fleet)[0], "RequirementsMet")[0] == "False"
+            assert fleet.objects("ClusterProvision") == []
+        fleet.api.put(kind, content, api_version=version)
+        await fleet.rest()
+        (provision,) = fleet.objects("ClusterProvision")
+        assert fleet.api.get("Secret", "fleet", documents_name(provision), api_version="v1") is not None
 
     told(story)
 
