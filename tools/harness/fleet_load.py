@@ -51,6 +51,9 @@ def install_kinds(access: Access) -> None:
 class Requests(Counter[tuple[str, str]]):
     """How often a user did what: by the verb and the resource, with its subresource."""
 
+    def since(self, before: "Requests") -> "Requests":
+        return Requests(self - before)
+
     @property
     def writes(self) -> int:
         """How many of them were writes, but for those of a Lease."""
