@@ -418,6 +418,24 @@ def test_stale_clusters_are_told_and_replaced_only_if_the_pool_says_so() -> None
     told(story)
 
 
+def test_hash_of_what_a_cluster_is_made_of_stays_that_of_earlier_releases() -> None:
+    """Another hash would call every cluster of every fleet stale: a change of it changes its first character, too."""
+
+    async def story(fleet: ModelFleet) -> None:
+        fleet.entry("c1", [{"op": "replace", "path": "/baseDomain", "value": "patched.example"}])
+        fleet.entry("shared")
+        fleet.pool("edge", 1, inventory=["c1"], customizationRef={"name": "shared"})
+        fleet.pool("plain", 1)
+        await fleet.rest()
+        made = {each.text("spec", "clusterPoolRef", "poolName"): each for each in clusters(fleet)}
+        assert {name: each.annotation(SPEC_HASH) for name, each in made.items()} == {
+            "edge": "1-63fcd6185b839d08bac158c40f7bf470",
+            "plain": "1-66cf6ac5e70963051571478e08b7786b",
+        }
+
+    told(story)
+
+
 def test_claims_are_served_in_their_order_and_beyond_the_size() -> None:
     async def story(fleet: ModelFleet) -> None:
         fleet.pool("edge", 0)
