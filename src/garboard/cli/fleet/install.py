@@ -16,7 +16,7 @@ _WANTED = ControllerDeployment()
 
 @click.command(epilog="Example: garboard fleet install --kubeconfig admin.conf --dry-run")
 @click.option("--namespace", default=_WANTED.namespace, show_default=True, help="Where the controller runs.")
-@click.option("--image", default=_WANTED.image, show_default=True, help="Image with garboard in it (`tunnel image`).")
+@click.option("--image", default=_WANTED.image, show_default=True, help="Image with garboard in it (`garboard image`).")
 @click.option(
     "--replicas", type=click.IntRange(1), default=_WANTED.replicas, show_default=True, help="One leads, others wait."
 )

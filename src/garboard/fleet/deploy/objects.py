@@ -8,7 +8,7 @@ from garboard.documents import Json
 from garboard.fleet.crds import OWNER, OWNER_LABEL
 from garboard.fleet.crds.definitions import GROUP
 from garboard.manifests.objects import RBAC_GROUP, Subject, binding, role, rule
-from garboard.model.tunnel import TUNNEL_IMAGE
+from garboard.model.image import GARBOARD_IMAGE
 from garboard.values import dataclass
 
 NAME: Final = "garboard-fleet-controller"
@@ -28,7 +28,7 @@ class ControllerDeployment:
     """How the controller is to run: each shard serves its part of the namespaces; of its replicas one leads."""
 
     namespace: str = "garboard-fleet"
-    image: str = TUNNEL_IMAGE
+    image: str = GARBOARD_IMAGE
     replicas: int = 2
     shards: int = 1
 
