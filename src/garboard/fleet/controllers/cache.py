@@ -123,6 +123,8 @@ class ObjectCache:
         key = (stored.namespace, stored.name)
         held = self._objects.setdefault(stored.kind, {}).get(key)
         if held is not None and held.uid == stored.uid and version_number(held) >= version_number(stored):
+            if held.version == stored.version:
+                self._objects[stored.kind][key] = stored  # what the watch tells is kept anyway, and is the smaller copy
             return False
         if held is not None:
             self._unindex(held)

@@ -106,6 +106,22 @@ def test_pool_of_another_namespace_is_left_alone() -> None:
     asyncio.run(story())
 
 
+def test_metrics_tell_what_pools_consist_of() -> None:
+    async def story() -> None:
+        api = prepared()
+        made = controller(api)
+        await until_clusters(made, api, 1)
+        text = made.pool_metrics().text()
+        labels = 'clusterpool_namespace="fleet",clusterpool_name="edge"'
+        for state, count in (("installing", 1), ("unclaimed", 1), ("assignable", 0), ("stale", 0)):
+            assert f"hive_clusterpool_clusterdeployments_{state}{{{labels}}} {count}\n" in text
+        other = controller(api, namespace="other")
+        other.cache = made.cache
+        assert "fleet" not in other.pool_metrics().text(), "those of others are shown by others"
+
+    asyncio.run(story())
+
+
 def test_failures_of_the_server_delay_and_lose_nothing() -> None:
     async def story() -> None:
         api = prepared()
