@@ -59,7 +59,11 @@ class Contender:
                 yield process
             finally:
                 process.send_signal(signal.SIGTERM)
-                process.wait(60)
+                try:
+                    process.wait(30)
+                except subprocess.TimeoutExpired:  # kopf waits for each of its objects
+                    process.kill()
+                    process.wait()
 
 
 def garboard(server: FleetServer, folder: Path) -> Contender:
