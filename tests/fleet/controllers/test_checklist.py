@@ -13,7 +13,7 @@ from garboard.fleet.controllers.attempt import documents_name
 from garboard.fleet.controllers.cache import claim_of, own_customization, shared_customization
 from garboard.fleet.controllers.conditions import condition, is_status, reason_of
 from garboard.fleet.controllers.deciding import WATCHED_KINDS
-from garboard.fleet.controllers.marks import REMOVE, REPLACE_STALE, SPEC_HASH
+from garboard.fleet.controllers.marks import CREATING, REMOVE, REPLACE_STALE, SPEC_HASH
 from garboard.fleet.controllers.provisions import pause_after
 from garboard.kube import ObjectRef
 from tests.support.fleet.model_fleet import CONFIG, ModelFleet, encoded
@@ -114,6 +114,26 @@ def test_customization_of_all_clusters_is_copied_and_not_reserved() -> None:
         assert says(pool(fleet, "alone"), "InventoryValid")[0] == "Unknown"
         assert condition(entry(fleet, "shared"), "Available") is None
         assert both.annotation(SPEC_HASH) != alone.annotation(SPEC_HASH)
+
+    told(story)
+
+
+def test_size_beyond_the_inventory_is_told_and_keeps_nothing_from_being_replaced() -> None:
+    async def story(fleet: ModelFleet) -> None:
+        fleet.entry("c1")
+        fleet.pool("edge", 3, inventory=["c1"], installAttemptsLimit=1)
+        await fleet.rest()
+        said = condition(pool(fleet), "InventoryValid")
+        assert said is not None
+        assert (said.status, said.message) == ("True", "Inventory is valid; its 1 entries are fewer than the size 3")
+        (first,) = clusters(fleet)
+        fail(fleet, "UnknownError")
+        await fleet.rest()
+        assert clusters(fleet) == [], "a broken cluster goes, although the pool is too small"
+        fleet.pass_time(timedelta(minutes=11))
+        await fleet.rest()
+        assert [each.name for each in clusters(fleet)] != [first.name]
+        assert len(clusters(fleet)) == 1
 
     told(story)
 
@@ -560,6 +580,54 @@ def test_admins_of_a_pool_are_admins_of_its_clusters() -> None:
     told(story)
 
 
+def test_claims_get_no_cluster_of_another_pool_or_namespace() -> None:
+    async def story(fleet: ModelFleet) -> None:
+        fleet.pool("edge", 2)
+        fleet.pool("empty", 0, maxSize=0)
+        await fleet.settle()
+        fleet.api.put("Namespace", {"metadata": {"name": "strangers"}}, api_version="v1")
+        fleet.claim("other-pool", "empty")
+        fleet.put("ClusterClaim", "other-namespace", {"clusterPoolName": "edge"}, namespace="strangers")
+        await fleet.settle()
+        assert {each.text("spec", "namespace") for each in fleet.objects("ClusterClaim")} == {""}
+        assert {claim_of(each) for each in clusters(fleet)} == {""}
+
+    told(story)
+
+
+@pytest.mark.parametrize("state", ["promised", "installing", "installed", "claimed", "given back", "broken"])
+def test_pool_ends_whatever_its_clusters_are(state: str) -> None:
+    async def story(fleet: ModelFleet) -> None:
+        fleet.entry("c1")
+        fleet.pool("edge", 1, inventory=["c1"], installAttemptsLimit=1)
+        if state == "promised":
+            while not pool(fleet).annotation(CREATING):
+                fleet.controllers[0].hear(WATCHED_KINDS, 10_000)
+                await fleet.controllers[0].step()
+        else:
+            await fleet.rest()
+        if state in ("installed", "claimed", "given back"):
+            fleet.claim("mine", "edge")
+            await fleet.settle()
+        if state == "broken":
+            fail(fleet, "UnknownError")
+        await fleet.delete("ClusterPool", "edge")
+        if state != "claimed":
+            for each in fleet.objects("ClusterClaim"):
+                await fleet.delete(each.kind, each.name)
+        await fleet.settle()
+        left = clusters(fleet)
+        assert [claim_of(each) for each in left] == (["mine"] if state == "claimed" else [])
+        assert len(fleet.objects("ClusterPool")) == len(left)
+        for each in fleet.objects("ClusterClaim"):
+            await fleet.delete(each.kind, each.name)
+        await fleet.settle()
+        assert (clusters(fleet), fleet.objects("ClusterPool"), fleet.finalizers()) == ([], [], [])
+        assert not is_status(entry(fleet, "c1"), "Available", "False")
+
+    told(story)
+
+
 def test_pool_is_kept_until_all_of_its_clusters_are_gone() -> None:
     async def story(fleet: ModelFleet) -> None:
         fleet.pool("edge", 1)
@@ -700,6 +768,40 @@ def test_failed_attempts_are_repeated_after_growing_pauses_up_to_the_limit() -> 
         fleet.pass_time(timedelta(days=2))
         await fleet.rest()
         assert len(fleet.objects("ClusterProvision")) == 2, "it is stopped for good"
+
+    told(story)
+
+
+def test_attempt_that_is_there_is_adopted_unless_it_has_failed() -> None:
+    async def story(fleet: ModelFleet) -> None:
+        deployment(fleet)
+        await fleet.rest()
+        (made,) = fleet.objects("ClusterProvision")
+        held = clusters(fleet)[0].edited(None, "status", "provisionRef")
+        fleet.api.put(held.kind, dict(held.tree))
+        await fleet.rest()
+        assert clusters(fleet)[0].text("status", "provisionRef", "name") == made.name
+        fail(fleet, "UnknownError")
+        held = clusters(fleet)[0].edited(None, "status", "provisionRef").edited(1, "status", "installRestarts")
+        fleet.api.put(held.kind, dict(held.tree))
+        await fleet.rest()
+        (other,) = [each for each in fleet.objects("ClusterProvision") if each.name != made.name]
+        assert clusters(fleet)[0].text("status", "provisionRef", "name") == other.name
+
+    told(story)
+
+
+def test_of_many_failures_the_first_and_the_last_two_are_kept() -> None:
+    async def story(fleet: ModelFleet) -> None:
+        deployment(fleet)
+        for _ in range(6):
+            await fleet.rest()
+            fail(fleet, "UnknownError")
+            await fleet.rest()
+            fleet.pass_time(timedelta(hours=2))
+        await fleet.rest()
+        attempts = sorted(each.number("spec", "attempt") or 0 for each in fleet.objects("ClusterProvision"))
+        assert attempts == [0, 4, 5, 6]
 
     told(story)
 
