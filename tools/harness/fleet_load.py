@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,6 +87,15 @@ class FleetServer:
             parts = (what.get("resource", event["requestURI"].partition("?")[0]), what.get("subresource", ""))
             found[event["verb"], "/".join(filter(None, parts))] += 1
         return found
+
+    def last_write_at(self) -> datetime:
+        """Return when the user has written last, but for Leases."""
+        events = map(json.loads, self._audit.read_text().splitlines())
+        return max(
+            datetime.fromisoformat(each["stageTimestamp"])
+            for each in events
+            if each["verb"] in _WRITES and each["objectRef"]["resource"] != "leases"
+        )
 
     def write_clusters(self, count: int) -> None:
         """Write installed clusters that no controller has seen."""
