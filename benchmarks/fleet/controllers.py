@@ -124,6 +124,8 @@ def measured(server: FleetServer, contender: Contender, count: int, quiet_s: flo
         wait_until_so(process, contender, lambda: contender.looked_at() >= count)
         again_s = time.monotonic() - began_again
         time.sleep(quiet_s / 6)
+        if process.poll() is not None:
+            raise SystemExit(f"{contender.name} has ended:\n{contender.log.read_text()[-2000:]}")
         again, memory_again = server.requests().since(before), memory_mib(process.pid)
     return {
         "first_s": round(first_s, 1),

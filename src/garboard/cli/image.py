@@ -25,3 +25,10 @@ def image(output: Path, name: str) -> None:
         made = garboard_image(name, Path(staging), machine)
         write_archive(made, into, machine, architecture=machine_architecture())
     click.echo(str(output))
+
+
+# As it was called when only tunnels ran from the image.
+tunnel_image = click.Command(
+    "image", params=image.params, callback=image.callback, help=image.help,
+    epilog="Example: garboard tunnel image -o garboard.tar",
+)  # fmt: skip
