@@ -177,7 +177,7 @@ def table(results: dict[str, Any]) -> str:
         ("requests for each cluster", "requests_each", ""),
         ("of these, writes", "writes_each", ""),
         (f"writes in {results['quiet_s']:.0f} s afterwards, without the Lease", "quiet_writes", ""),
-        ("processor time until then", "cpu_s", "s"),
+        ("processor time of all that", "cpu_s", "s"),
         ("begun anew: all looked at after", "again_s", "s"),
         ("writes then", "again_writes", ""),
         ("memory at most", "memory_mib", "MiB"),
