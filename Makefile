@@ -36,7 +36,7 @@ lock:  ## Pin every dependency with hashes (after a change of pyproject.toml)
 schema: setup  ## Regenerate the type, flag and feature gate data of every supported minor (needs Go)
 	$(BIN)/python -m tools.schema.generate
 
-demo: setup  ## Patches over manifests (diff, lint, explain), a fleet rendered, then such patches in real clusters
+demo: setup  ## Patches over manifests (diff, lint, explain), a fleet rendered, such patches in real clusters, and a pool of them
 	@examples/patches/demo
 	@examples/fleet/demo
 	@tools/setup/system-packages lab
