@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-fleet benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-upgrade benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
+.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-fleet benchmark-controllers benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-upgrade benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
@@ -30,12 +30,13 @@ $(STAMP): requirements.lock requirements-uv.lock pyproject.toml
 
 lock:  ## Pin every dependency with hashes (after a change of pyproject.toml)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --group dev -o requirements.lock pyproject.toml
+	printf 'kopf==1.45.2\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" -o benchmarks/fleet/requirements.lock -
 	printf 'uv==0.13.7\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" -o requirements-uv.lock -
 
 schema: setup  ## Regenerate the type, flag and feature gate data of every supported minor (needs Go)
 	$(BIN)/python -m tools.schema.generate
 
-demo: setup  ## Patches over manifests (diff, lint, explain), a fleet rendered, then such patches in real clusters
+demo: setup  ## Patches over manifests (diff, lint, explain), a fleet rendered, such patches in real clusters, and a pool of them
 	@examples/patches/demo
 	@examples/fleet/demo
 	@tools/setup/system-packages lab
@@ -96,6 +97,12 @@ benchmark-patch: setup  ## Patch 4,000 objects beside kustomize and kubectl, and
 
 benchmark-fleet: setup  ## Check 500 entries of an inventory over 60 manifests, beside kustomize
 	$(BIN)/python -m benchmarks.fleet.run
+
+PEER := build/benchmarks/kopf
+benchmark-controllers: setup  ## Have a fleet's controller take on 5,000 clusters, beside a plain kopf loop (COUNT=1000 changes it)
+	test -x $(PEER)/bin/python || $(PYTHON) -m venv --without-pip $(PEER)
+	VIRTUAL_ENV=$(PEER) $(BIN)/uv pip sync --quiet --require-hashes benchmarks/fleet/requirements.lock
+	$(BIN)/python -m benchmarks.fleet.controllers --kopf=$(PEER)/bin/kopf $(if $(COUNT),--count=$(COUNT))
 
 benchmark-startup: setup  ## Time `garboard --help` beside a bare Python
 	$(BIN)/python -m benchmarks.startup.run

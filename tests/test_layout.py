@@ -82,11 +82,11 @@ def test_all_of_the_core_is_kept_from_the_edges() -> None:
 
 
 def test_command_line_reads_and_writes_the_files_that_a_user_names_and_nothing_else() -> None:
-    """What it takes of `host` are functions over files; the machine itself is wired by node, or for lab and tunnel."""
+    """What it takes of `host` are functions over files; the machine is wired by node, or for lab, tunnel and image."""
     names = {
         each
         for module in modules_of("src/garboard/cli")
-        if not module.startswith(("src.garboard.cli.lab.", "src.garboard.cli.tunnel."))
+        if not module.startswith(("src.garboard.cli.lab.", "src.garboard.cli.tunnel.", "src.garboard.cli.image"))
         for each in imports_of(module)
         if each.startswith("garboard.host.")
     }

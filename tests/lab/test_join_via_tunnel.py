@@ -105,7 +105,7 @@ def test_join_that_is_killed_at_any_point_is_undone_or_resumed(cluster: TunnelJo
 @pytest.mark.verify
 def test_agent_may_be_a_static_pod(cluster: TunnelJoin) -> None:
     image = cluster.folder / "image.tar"
-    garboard("tunnel", "image", "-o", str(image))
+    garboard("image", "-o", str(image))
     cluster.lab.lab("load", str(image))
     cluster.prepare(**{"as": "static-pod"})
     every = points(cluster.shown())

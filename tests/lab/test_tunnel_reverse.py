@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from garboard.lab.binaries import Binaries
-from garboard.model.tunnel import TUNNEL_IMAGE
+from garboard.model.image import GARBOARD_IMAGE
 from tests.support.lab.tunnel_cluster import CONTROL_PLANE, TunnelCluster
 from tools.harness.lab import RUN, LabUnderTest, garboard
 from tools.harness.snapshots import ClusterSnapshots
@@ -121,7 +121,7 @@ def cluster(binaries: Binaries, cluster_snapshots: ClusterSnapshots) -> Iterator
     made = Reversed(lab, folder, binaries)
     try:
         garboard("tunnel", "certs", "-o", str(made.pki), "--server-name", CONTROL_PLANE)
-        garboard("tunnel", "image", "-o", str(folder / "image.tar"))
+        garboard("image", "-o", str(folder / "image.tar"))
         cluster_snapshots.up(lab, "--control-planes", "1", "--workers", "1")
         lab.lab("load", str(folder / "image.tar"))
         yield made
@@ -170,7 +170,8 @@ def _check_pod(cluster: Reversed) -> None:
     pod = {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks"},
         "spec": {"nodeName": "worker1", "terminationGracePeriodSeconds": 0, "containers": [{
-            "name": "main", "image": TUNNEL_IMAGE, "imagePullPolicy": "Never", "command": [python, "-u", "-c", IN_POD],
+            "name": "main", "image": GARBOARD_IMAGE, "imagePullPolicy": "Never",
+            "command": [python, "-u", "-c", IN_POD],
         }]},
     }  # fmt: skip
     cluster.lab.kubectl("apply", "-f", "-", stdin=json.dumps(pod))

@@ -55,6 +55,7 @@ _OWNERS = {
     "lab/test_change_drift.py": "change",
     "lab/test_concurrent_joins.py": "lifecycle",
     "lab/test_fleet.py": "fleet",
+    "lab/test_fleet_jobs.py": "fleet",
     "lab/test_fleet_pool.py": "fleet",
     "lab/test_garboard_cluster.py": "lifecycle",
     "lab/test_init.py": "lifecycle",

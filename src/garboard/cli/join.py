@@ -2,7 +2,8 @@
 
 from garboard.cli.flags import choice, string_slice, switch, text
 from garboard.cli.workflow_commands import SHARED_FLAGS, WorkflowFlags, WorkflowGroup, by_name
-from garboard.model.tunnel import AGENT_FORMS, DEFAULT_API_SERVER, TUNNEL_IMAGE
+from garboard.model.image import GARBOARD_IMAGE
+from garboard.model.tunnel import AGENT_FORMS, DEFAULT_API_SERVER
 from garboard.node.join import JOIN_WORKFLOW
 from garboard.phases.join.context import JoinContext
 
@@ -28,7 +29,7 @@ TUNNEL_FLAGS = by_name(
     ),
     choice("tunnel-as", "How the agent runs: a unit of systemd, the default, or a static pod.", AGENT_FORMS),
     text("tunnel-api-server", "The API server, as the tunnel's server reaches it.", DEFAULT_API_SERVER),
-    text("tunnel-image", "The image of the static pod (`tunnel image`).", TUNNEL_IMAGE),
+    text("tunnel-image", "The image of the static pod (`garboard image`).", GARBOARD_IMAGE),
 )
 
 join = WorkflowGroup[JoinContext](

@@ -44,6 +44,7 @@ COMMANDS = {
     "kubeconfig": LazyCommand("garboard.cli.kubeconfig:kubeconfig", "Make kubeconfig files."),
     "fleet": LazyCommand("garboard.cli.fleet:fleet", "Render and provision clusters from Hive's documents."),
     "lab": LazyCommand("garboard.cli.lab:lab", "Run a real cluster on this machine, without Docker or VM."),
+    "image": LazyCommand("garboard.cli.image:image", "Write a container image that runs garboard."),
     "tunnel": LazyCommand("garboard.cli.tunnel:tunnel", "Run a Konnectivity proxy server or agent."),
     "version": LazyCommand("garboard.cli.version:version", "Show the version and the supported Kubernetes minors."),
     "completion": LazyCommand("garboard.cli.completion:completion", "Print a shell completion script."),

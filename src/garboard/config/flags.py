@@ -14,6 +14,7 @@ from garboard.model.cluster import ClusterConfiguration, Networking
 from garboard.model.component import ApiServer, Arg, ControlPlaneComponent
 from garboard.model.duration import Duration
 from garboard.model.go import BOOLEANS
+from garboard.model.image import GARBOARD_IMAGE
 from garboard.model.lifecycle import (
     BootstrapToken,
     FileDiscovery,
@@ -26,7 +27,7 @@ from garboard.model.lifecycle import (
 from garboard.model.minors import LOCAL_MODE_GATE, MinorFacts
 from garboard.model.node import ApiEndpoint, NodeRegistration
 from garboard.model.paths import ADMIN_CONF, DEFAULT_CERTIFICATES_DIR
-from garboard.model.tunnel import DEFAULT_API_SERVER, TUNNEL_IMAGE, JoinTunnel
+from garboard.model.tunnel import DEFAULT_API_SERVER, JoinTunnel
 from garboard.values import dataclass
 
 FlagValue: TypeAlias = str | bool | int | tuple[str, ...] | tuple[tuple[str, str], ...] | None
@@ -187,7 +188,7 @@ def _tunnel(flags: GivenFlags) -> JoinTunnel | None:
         bind_address=flags.text("tunnel-bind-address"),
         agent_form="static-pod" if flags.text("tunnel-as") == "static-pod" else "unit",
         api_server=flags.text("tunnel-api-server") or DEFAULT_API_SERVER,
-        image=flags.text("tunnel-image") or TUNNEL_IMAGE,
+        image=flags.text("tunnel-image") or GARBOARD_IMAGE,
     )
 
 

@@ -7,6 +7,7 @@ from garboard.documents import Json
 from garboard.errors import InvalidValue
 from garboard.manifests.timers import UNIT_FOLDER
 from garboard.model.addresses import IpAddress, join_host_port
+from garboard.model.image import GARBOARD_IMAGE
 from garboard.model.paths import manifest_path
 from garboard.model.tunnel import (
     AGENT,
@@ -16,7 +17,6 @@ from garboard.model.tunnel import (
     DEFAULT_AGENT_PORT,
     DEFAULT_API_SERVER,
     DEFAULT_LINK,
-    TUNNEL_IMAGE,
     TUNNEL_PKI_DIR,
 )
 from garboard.values import dataclass
@@ -57,7 +57,7 @@ class TunnelAgent:
     server_host: str
     server_port: int = DEFAULT_AGENT_PORT
     has_certificate: bool = True  # else it shows a token of its service account
-    image: str = TUNNEL_IMAGE
+    image: str = GARBOARD_IMAGE
     pki_folder: str = TUNNEL_PKI_DIR
     bind_address: IpAddress | None = None
     local_port: int = 6443

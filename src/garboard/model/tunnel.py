@@ -5,13 +5,13 @@ from typing import Literal, TypeAlias
 
 from garboard.errors import InvalidValue
 from garboard.model.addresses import IpAddress, parse_host_port
+from garboard.model.image import GARBOARD_IMAGE
 from garboard.model.paths import KUBERNETES_DIR
 from garboard.values import dataclass
 
 AgentForm: TypeAlias = Literal["unit", "static-pod"]
 
 AGENT_FORMS: tuple[AgentForm, ...] = ("unit", "static-pod")
-TUNNEL_IMAGE = "garboard.local/tunnel:v0.1.0"
 DEFAULT_LINK = "konnectivity0"
 DEFAULT_AGENT_PORT = 8132  # of the proxy server, for agents
 DEFAULT_API_SERVER = "127.0.0.1:6443"  # as the proxy server reaches it
@@ -34,7 +34,7 @@ class JoinTunnel:
     bind_address: str = ""
     agent_form: AgentForm = "unit"
     api_server: str = DEFAULT_API_SERVER
-    image: str = TUNNEL_IMAGE
+    image: str = GARBOARD_IMAGE
 
 
 def parse_servers(text: str) -> tuple[tuple[str, int], ...]:

@@ -40,13 +40,16 @@ def test_missing_kubeconfig_is_told(words: tuple[str, ...], tmp_path: Path) -> N
     assert f"there is no kubeconfig {missing}" in ended.stderr
 
 
-def test_command_takes_what_the_deployment_gives_it() -> None:
-    deployment: Any = next(each for each in controller_objects(ControllerDeployment()) if each["kind"] == "Deployment")
+@pytest.mark.parametrize(("shards", "shard"), [(1, "0/1"), (3, "0/3")])
+def test_command_takes_what_the_deployment_gives_it(shards: int, shard: str) -> None:
+    objects = controller_objects(ControllerDeployment(shards=shards))
+    deployment: Any = next(each for each in objects if each["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["args"][:2] == ["fleet", "controller"]
     given = controller.make_context("controller", container["args"][2:]).params
     assert given["provisioner"] == "job"
     assert given["image"] == container["image"]
     assert given["leader_elect"] is True
+    assert given["shard"] == shard
     assert given["lease_namespace"] == deployment["metadata"]["namespace"]
     assert given["metrics_address"].endswith(f":{container['ports'][0]['containerPort']}")

@@ -36,6 +36,10 @@ class Installable:
         command = [str(self.kubectl), "--kubeconfig", str(self.kubeconfig), *asked]
         return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.strip() == "yes"
 
+    def deployments(self) -> list[Any]:
+        with KubeClient(self.access) as client:
+            return [*client.list_objects("Deployment", "garboard-fleet")]
+
     def versions(self) -> dict[str, str]:
         """Return the versions of what is installed."""
         with KubeClient(self.access) as client:
@@ -76,6 +80,11 @@ def test_kinds_and_controller_are_installed_and_a_second_time_changes_nothing(
     assert cluster.install() == 0
     assert cluster.versions() == installed
     _check_rights(cluster)
+    capsys.readouterr()
+    for shards, gone in ((2, "garboard-fleet-controller"), (1, "garboard-fleet-controller-1-of-2")):
+        assert cluster.install("--shards", str(shards)) == 0
+        assert f"Deployment garboard-fleet/{gone} deleted" in capsys.readouterr().out.splitlines()
+        assert len(cluster.deployments()) == shards
 
 
 def _check_rights(cluster: Installable) -> None:

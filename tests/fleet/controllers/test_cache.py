@@ -21,6 +21,14 @@ def test_older_version_never_replaces_a_newer_one() -> None:
     assert held(cache) == cluster(7)
 
 
+def test_same_version_is_kept_once() -> None:
+    """What a write was answered is told by the watch again: of the two copies one is enough."""
+    cache, told = ObjectCache(), cluster(7)
+    cache.put(cluster(7))
+    assert not cache.put(told)
+    assert held(cache) is told
+
+
 def test_object_that_is_gone_does_not_come_back_with_a_late_answer() -> None:
     """A write is answered with version 6, the object is deleted, and the watch tells that first."""
     cache = ObjectCache()

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from garboard.fleet.controllers import Stored
+from garboard.fleet.controllers.attempt import documents_name
 from garboard.fleet.controllers.cache import claim_of, own_customization, shared_customization
 from garboard.fleet.controllers.conditions import condition, is_status, reason_of
-from garboard.fleet.controllers.marks import REMOVE, REPLACE_STALE, SPEC_HASH
+from garboard.fleet.controllers.deciding import WATCHED_KINDS
+from garboard.fleet.controllers.marks import CREATING, REMOVE, REPLACE_STALE, SPEC_HASH
 from garboard.fleet.controllers.provisions import pause_after
 from garboard.kube import ObjectRef
 from tests.support.fleet.model_fleet import CONFIG, ModelFleet, encoded
@@ -112,6 +114,26 @@ def test_customization_of_all_clusters_is_copied_and_not_reserved() -> None:
         assert says(pool(fleet, "alone"), "InventoryValid")[0] == "Unknown"
         assert condition(entry(fleet, "shared"), "Available") is None
         assert both.annotation(SPEC_HASH) != alone.annotation(SPEC_HASH)
+
+    told(story)
+
+
+def test_size_beyond_the_inventory_is_told_and_keeps_nothing_from_being_replaced() -> None:
+    async def story(fleet: ModelFleet) -> None:
+        fleet.entry("c1")
+        fleet.pool("edge", 3, inventory=["c1"], installAttemptsLimit=1)
+        await fleet.rest()
+        said = condition(pool(fleet), "InventoryValid")
+        assert said is not None
+        assert (said.status, said.message) == ("True", "Inventory is valid; its 1 entries are fewer than the size 3")
+        (first,) = clusters(fleet)
+        fail(fleet, "UnknownError")
+        await fleet.rest()
+        assert clusters(fleet) == [], "a broken cluster goes, although the pool is too small"
+        fleet.pass_time(timedelta(minutes=11))
+        await fleet.rest()
+        assert [each.name for each in clusters(fleet)] != [first.name]
+        assert len(clusters(fleet)) == 1
 
     told(story)
 
@@ -416,6 +438,24 @@ def test_stale_clusters_are_told_and_replaced_only_if_the_pool_says_so() -> None
     told(story)
 
 
+def test_hash_of_what_a_cluster_is_made_of_stays_that_of_earlier_releases() -> None:
+    """Another hash would call every cluster of every fleet stale: a change of it changes its first character, too."""
+
+    async def story(fleet: ModelFleet) -> None:
+        fleet.entry("c1", [{"op": "replace", "path": "/baseDomain", "value": "patched.example"}])
+        fleet.entry("shared")
+        fleet.pool("edge", 1, inventory=["c1"], customizationRef={"name": "shared"})
+        fleet.pool("plain", 1)
+        await fleet.rest()
+        made = {each.text("spec", "clusterPoolRef", "poolName"): each for each in clusters(fleet)}
+        assert {name: each.annotation(SPEC_HASH) for name, each in made.items()} == {
+            "edge": "1-63fcd6185b839d08bac158c40f7bf470",
+            "plain": "1-66cf6ac5e70963051571478e08b7786b",
+        }
+
+    told(story)
+
+
 def test_claims_are_served_in_their_order_and_beyond_the_size() -> None:
     async def story(fleet: ModelFleet) -> None:
         fleet.pool("edge", 0)
@@ -491,6 +531,34 @@ def test_claim_that_lost_its_cluster_to_another_is_served_again() -> None:
     told(story)
 
 
+def test_claim_that_names_a_cluster_of_another_pool_neither_gets_nor_removes_it() -> None:
+    """The other claim has the same name, in another namespace: only together they say whose the cluster is."""
+
+    async def story(fleet: ModelFleet) -> None:
+        fleet.pool("edge", 0)
+        fleet.claim("mine", "edge", subjects=[{"kind": "User", "name": "alice"}])
+        await fleet.settle()
+        (made,) = clusters(fleet)
+        fleet.api.put("Namespace", {"metadata": {"name": "strangers"}}, api_version="v1")
+        spec = {"clusterPoolName": "edge", "namespace": made.namespace, "subjects": [{"kind": "User", "name": "eve"}]}
+        fleet.put("ClusterClaim", "mine", spec, namespace="strangers")
+        await fleet.settle()
+        theirs = fleet.api.get("ClusterClaim", "strangers", "mine")
+        assert theirs is not None
+        assert (Stored(theirs).text("spec", "namespace"), says(Stored(theirs), "Pending")) == (
+            "", ("True", "AssignmentConflict"),
+        )  # fmt: skip
+        fleet.api.put("ClusterClaim", {**theirs, "spec": spec})
+        await fleet.delete("ClusterClaim", "mine", "strangers")
+        await fleet.settle()
+        (kept,) = clusters(fleet)
+        assert (kept.annotation(REMOVE), claim_of(kept)) == ("", "mine")
+        rights = [each for each in fleet.objects("RoleBinding") if each.namespace == made.namespace]
+        assert [each.entries("subjects")[0]["name"] for each in rights] == ["alice"]
+
+    told(story)
+
+
 def test_admins_of_a_pool_are_admins_of_its_clusters() -> None:
     async def story(fleet: ModelFleet) -> None:
         binding: Any = {
@@ -508,6 +576,54 @@ def test_admins_of_a_pool_are_admins_of_its_clusters() -> None:
         await fleet.api.delete(ObjectRef("RoleBinding", "fleet", "admins"))
         await fleet.rest()
         assert [each for each in fleet.objects("RoleBinding") if each.namespace == made.namespace] == []
+
+    told(story)
+
+
+def test_claims_get_no_cluster_of_another_pool_or_namespace() -> None:
+    async def story(fleet: ModelFleet) -> None:
+        fleet.pool("edge", 2)
+        fleet.pool("empty", 0, maxSize=0)
+        await fleet.settle()
+        fleet.api.put("Namespace", {"metadata": {"name": "strangers"}}, api_version="v1")
+        fleet.claim("other-pool", "empty")
+        fleet.put("ClusterClaim", "other-namespace", {"clusterPoolName": "edge"}, namespace="strangers")
+        await fleet.settle()
+        assert {each.text("spec", "namespace") for each in fleet.objects("ClusterClaim")} == {""}
+        assert {claim_of(each) for each in clusters(fleet)} == {""}
+
+    told(story)
+
+
+@pytest.mark.parametrize("state", ["promised", "installing", "installed", "claimed", "given back", "broken"])
+def test_pool_ends_whatever_its_clusters_are(state: str) -> None:
+    async def story(fleet: ModelFleet) -> None:
+        fleet.entry("c1")
+        fleet.pool("edge", 1, inventory=["c1"], installAttemptsLimit=1)
+        if state == "promised":
+            while not pool(fleet).annotation(CREATING):
+                fleet.controllers[0].hear(WATCHED_KINDS, 10_000)
+                await fleet.controllers[0].step()
+        else:
+            await fleet.rest()
+        if state in ("installed", "claimed", "given back"):
+            fleet.claim("mine", "edge")
+            await fleet.settle()
+        if state == "broken":
+            fail(fleet, "UnknownError")
+        await fleet.delete("ClusterPool", "edge")
+        if state != "claimed":
+            for each in fleet.objects("ClusterClaim"):
+                await fleet.delete(each.kind, each.name)
+        await fleet.settle()
+        left = clusters(fleet)
+        assert [claim_of(each) for each in left] == (["mine"] if state == "claimed" else [])
+        assert len(fleet.objects("ClusterPool")) == len(left)
+        for each in fleet.objects("ClusterClaim"):
+            await fleet.delete(each.kind, each.name)
+        await fleet.settle()
+        assert (clusters(fleet), fleet.objects("ClusterPool"), fleet.finalizers()) == ([], [], [])
+        assert not is_status(entry(fleet, "c1"), "Available", "False")
 
     told(story)
 
@@ -575,6 +691,7 @@ def test_installed_deployment_is_not_checked() -> None:
         pytest.param({"imageSetRef": {"name": "none"}}, "ClusterImageSetNotFound", id="image set"),
         pytest.param({"installConfigSecretRef": {"name": ""}}, "InstallConfigRefNotSet", id="no reference"),
         pytest.param({"installConfigSecretRef": {"name": "none"}}, "InstallConfigValidationFailed", id="no Secret"),
+        pytest.param({"manifestsConfigMapRef": {"name": "none"}}, "InstallConfigValidationFailed", id="no ConfigMap"),
     ],
 )
 def test_requirements_have_their_reasons(provisioning: dict[str, Any], reason: str) -> None:
@@ -582,6 +699,39 @@ def test_requirements_have_their_reasons(provisioning: dict[str, Any], reason: s
         deployment(fleet, provisioning=provisioning)
         await fleet.rest()
         assert says(clusters(fleet)[0], "RequirementsMet") == ("False", reason)
+
+    told(story)
+
+
+@pytest.mark.parametrize("is_under_way", [False, True], ids=["before an attempt", "within one"])
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "ClusterImageSet"])
+def test_what_an_attempt_is_made_of_may_come_late(kind: str, is_under_way: bool) -> None:
+    """Nothing but the object itself wakes what waits for it: no time passes here."""
+
+    async def story(fleet: ModelFleet) -> None:
+        refs = {"ConfigMap": "manifestsConfigMapRef", "Secret": "manifestsSecretRef", "ClusterImageSet": "imageSetRef"}
+        name, where = "late", "" if kind == "ClusterImageSet" else "fleet"
+        version = "v1" if where else "hive.openshift.io/v1"
+        content: Any = {"metadata": {"name": name, **({"namespace": where} if where else {})}}
+        content |= {"data": {}} if where else {"spec": {"releaseImage": "r:2"}}
+        deployment(fleet, provisioning={refs[kind]: {"name": name}})
+        if is_under_way:
+            fleet.api.put(kind, content, api_version=version)
+            while not fleet.objects("ClusterProvision"):
+                fleet.controllers[0].hear(WATCHED_KINDS, 10_000)
+                await fleet.controllers[0].step()
+            await fleet.delete(kind, name, where)
+            await fleet.rest()
+            (waiting,) = fleet.objects("ClusterProvision")
+            assert fleet.api.get("Secret", "fleet", documents_name(waiting), api_version="v1") is None
+        else:
+            await fleet.rest()
+            assert says(clusters(fleet)[0], "RequirementsMet")[0] == "False"
+            assert fleet.objects("ClusterProvision") == []
+        fleet.api.put(kind, content, api_version=version)
+        await fleet.rest()
+        (provision,) = fleet.objects("ClusterProvision")
+        assert fleet.api.get("Secret", "fleet", documents_name(provision), api_version="v1") is not None
 
     told(story)
 
@@ -618,6 +768,40 @@ def test_failed_attempts_are_repeated_after_growing_pauses_up_to_the_limit() -> 
         fleet.pass_time(timedelta(days=2))
         await fleet.rest()
         assert len(fleet.objects("ClusterProvision")) == 2, "it is stopped for good"
+
+    told(story)
+
+
+def test_attempt_that_is_there_is_adopted_unless_it_has_failed() -> None:
+    async def story(fleet: ModelFleet) -> None:
+        deployment(fleet)
+        await fleet.rest()
+        (made,) = fleet.objects("ClusterProvision")
+        held = clusters(fleet)[0].edited(None, "status", "provisionRef")
+        fleet.api.put(held.kind, dict(held.tree))
+        await fleet.rest()
+        assert clusters(fleet)[0].text("status", "provisionRef", "name") == made.name
+        fail(fleet, "UnknownError")
+        held = clusters(fleet)[0].edited(None, "status", "provisionRef").edited(1, "status", "installRestarts")
+        fleet.api.put(held.kind, dict(held.tree))
+        await fleet.rest()
+        (other,) = [each for each in fleet.objects("ClusterProvision") if each.name != made.name]
+        assert clusters(fleet)[0].text("status", "provisionRef", "name") == other.name
+
+    told(story)
+
+
+def test_of_many_failures_the_first_and_the_last_two_are_kept() -> None:
+    async def story(fleet: ModelFleet) -> None:
+        deployment(fleet)
+        for _ in range(6):
+            await fleet.rest()
+            fail(fleet, "UnknownError")
+            await fleet.rest()
+            fleet.pass_time(timedelta(hours=2))
+        await fleet.rest()
+        attempts = sorted(each.number("spec", "attempt") or 0 for each in fleet.objects("ClusterProvision"))
+        assert attempts == [0, 4, 5, 6]
 
     told(story)
 

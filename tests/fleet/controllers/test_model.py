@@ -5,6 +5,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from garboard.fleet.controllers.conditions import is_status
+from garboard.node.fleet.control.controller import Shard
 from tests.support.fleet.model_fleet import ModelFleet, ending, run
 
 SEEDS = st.integers(0, 2**32)
@@ -12,8 +13,7 @@ SEEDS = st.integers(0, 2**32)
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-async def shared_inventory(seed: int, ticks: int) -> ModelFleet:
-    fleet = ModelFleet(seed)
+async def shared_inventory(fleet: ModelFleet, ticks: int) -> None:
     fleet.dependencies()
     for name in ("c1", "c2", "c3"):
         fleet.entry(name)
@@ -25,7 +25,6 @@ async def shared_inventory(seed: int, ticks: int) -> ModelFleet:
             await disturb(fleet, number)
         if number % 150 == 149:
             await fleet.settle(rounds=2)
-    return fleet
 
 
 async def disturb(fleet: ModelFleet, number: int) -> None:
@@ -47,7 +46,12 @@ async def disturb(fleet: ModelFleet, number: int) -> None:
 
 
 async def holds_and_ends(seed: int, ticks: int) -> None:
-    fleet = await shared_inventory(seed, ticks)
+    fleet = ModelFleet(seed)
+    await shared_inventory(fleet, ticks)
+    await rests_and_ends(fleet)
+
+
+async def rests_and_ends(fleet: ModelFleet) -> None:
     await fleet.settle()
     written = len(fleet.api.writes)
     for each in fleet.controllers:
@@ -71,6 +75,34 @@ def test_shared_inventory_is_never_given_twice_and_everything_ends(seed: int) ->
 @settings(max_examples=100, deadline=None, phases=UNSHRUNK)
 def test_shared_inventory_is_never_given_twice_in_many_histories(seed: int) -> None:
     run(holds_and_ends(seed, 1500))
+
+
+async def divided(seed: int, ticks: int) -> None:
+    """Three shards, of which one is served twice; then two, while some of the processes are still those of the three.
+
+    The pools are of one shard, their clusters of all of them.
+    """
+    fleet = ModelFleet(seed, controllers=4, shards=3)
+    await shared_inventory(fleet, ticks)
+    for number, each in enumerate(fleet.controllers):
+        each.shard = Shard(number % 2, 2)
+        each.restart()
+        for _ in range(40):
+            await fleet.tick()
+    await rests_and_ends(fleet)
+
+
+@given(SEEDS)
+@settings(max_examples=2, deadline=None, phases=UNSHRUNK)
+def test_shards_give_nothing_twice_and_may_become_more_or_fewer(seed: int) -> None:
+    run(divided(seed, 300))
+
+
+@pytest.mark.verify
+@given(SEEDS)
+@settings(max_examples=60, deadline=None, phases=UNSHRUNK)
+def test_shards_give_nothing_twice_in_many_histories(seed: int) -> None:
+    run(divided(seed, 1000))
 
 
 async def contended(seed: int) -> None:

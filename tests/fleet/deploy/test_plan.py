@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from garboard.engine import AwaitGate, PutObject
+from garboard.engine import AwaitGate, DeleteObject, PutObject
 from garboard.fleet.crds import OWNER, OWNER_LABEL, custom_resource_definitions
 from garboard.fleet.deploy import (
     ControllerDeployment,
@@ -47,6 +47,39 @@ def test_every_object_carries_our_label_and_lives_in_the_namespace() -> None:
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "i:1"
     subjects = [each["subjects"] for each in objects if each["kind"].endswith("Binding")]
     assert subjects == [[{"kind": "ServiceAccount", "name": "garboard-fleet-controller", "namespace": "fleet"}]] * 2
+
+
+def test_each_shard_has_a_deployment_that_serves_its_part() -> None:
+    objects: Any = controller_objects(ControllerDeployment(shards=3, replicas=1))
+    deployments = [each for each in objects if each["kind"] == "Deployment"]
+    assert [each["metadata"]["name"] for each in deployments] == [
+        f"garboard-fleet-controller-{number}-of-3" for number in range(3)
+    ]
+    arguments = [each["spec"]["template"]["spec"]["containers"][0]["args"] for each in deployments]
+    assert [each[-2:] for each in arguments] == [["--shard", f"{number}/3"] for number in range(3)]
+    selectors = [each["spec"]["selector"]["matchLabels"] for each in deployments]
+    assert [each["spec"]["template"]["metadata"]["labels"] for each in deployments] == selectors
+    assert len({tuple(sorted(each.items())) for each in selectors}) == 3, "none has the pods of another"
+
+
+@pytest.mark.parametrize(
+    ("shards", "left_over"),
+    [
+        pytest.param(1, ["garboard-fleet-controller-0-of-2", "garboard-fleet-controller-1-of-2"], id="one again"),
+        pytest.param(2, ["garboard-fleet-controller"], id="as before"),
+        pytest.param(
+            3, ["garboard-fleet-controller", "garboard-fleet-controller-0-of-2", "garboard-fleet-controller-1-of-2"],
+            id="more",
+        ),
+    ],
+)  # fmt: skip
+def test_deployments_of_another_number_of_shards_go_last(shards: int, left_over: list[str]) -> None:
+    found = ["garboard-fleet-controller", "garboard-fleet-dashboard", "somebody-elses"]
+    found += [f"garboard-fleet-controller-{number}-of-2" for number in range(2)]
+    actions = [each.action for each in plan_deployment(ControllerDeployment(shards=shards), DEFINITIONS, found).steps]
+    deleted = actions[-len(left_over) :]
+    assert [each.name for each in deleted if isinstance(each, DeleteObject)] == left_over
+    assert not any(isinstance(each, DeleteObject) for each in actions[: -len(left_over)])
 
 
 class _Served:

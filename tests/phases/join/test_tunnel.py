@@ -118,7 +118,7 @@ def test_unit_needs_systemd_and_the_program() -> None:
 def test_static_pod_needs_its_image_and_nothing_of_the_unit() -> None:
     told = found(replace(STATIC_POD, program="", reads_unit_files=False))
     assert set(told) == {"TunnelImage"}
-    assert "garboard tunnel image" in told["TunnelImage"]
+    assert "garboard image" in told["TunnelImage"]
 
 
 def test_proxy_in_the_way_to_the_agent_is_a_warning() -> None:

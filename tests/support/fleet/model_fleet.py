@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from garboard.fleet.controllers.conditions import is_status
 from garboard.fleet.controllers.deciding import KEYED_KINDS, WATCHED_KINDS
 from garboard.fleet.controllers.marks import POOL_CLUSTERS
 from garboard.kube import ObjectRef
+from garboard.node.fleet.control.controller import Shard
 from garboard.node.fleet.control.writing import FleetWriter, FreshReader
 from tests.support.kube.fake_cluster import FakeCluster, conflict, lost
 
@@ -36,8 +37,8 @@ class NoRuns:
 class ModelController:
     """One process: it knows what it was told so far, and is in the middle of carrying out a decision, or not."""
 
-    def __init__(self, fleet: "ModelFleet", seed: int) -> None:
-        self._fleet, self._random = fleet, random.Random(seed)
+    def __init__(self, fleet: "ModelFleet", seed: int, shard: Shard) -> None:
+        self._fleet, self._random, self.shard = fleet, random.Random(seed), shard
         self.restart()
 
     def restart(self) -> None:
@@ -63,7 +64,10 @@ class ModelController:
         return ["".join(self._random.choices("bcdfghjklmnpqrstvwxz2456789", k=5)) for _ in range(5)]
 
     def _wake(self, stored: Stored) -> None:
-        self.dirty |= dict.fromkeys(keys_for(stored, self.cache))
+        self._wake_keys(keys_for(stored, self.cache))
+
+    def _wake_keys(self, keys: Iterable[ObjectId]) -> None:
+        self.dirty |= dict.fromkeys(each for each in keys if self.shard.has(each.namespace or each.name))
 
     def hear(self, kinds: Collection[str], count: int) -> None:
         """Be told the next changes of some kinds: the watch of each kind goes at its own pace."""
@@ -87,7 +91,7 @@ class ModelController:
 
     def look_at_everything(self) -> None:
         """Decide about everything again, out of what is known so far."""
-        self.dirty |= dict.fromkeys(each.id for kind in KEYED_KINDS for each in self.cache.all(kind))
+        self._wake_keys(each.id for kind in KEYED_KINDS for each in self.cache.all(kind))
 
     @property
     def is_idle(self) -> bool:
@@ -129,14 +133,16 @@ class ModelController:
 
 
 class ModelFleet:
-    """Everything, and what must hold at every moment."""
+    """Everything, and what must hold at every moment; the controllers are those of the shards in turn."""
 
-    def __init__(self, seed: int, controllers: int = 2) -> None:
+    def __init__(self, seed: int, controllers: int = 2, shards: int = 1) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.api = FakeCluster(now=lambda: self.now)
         self.random = random.Random(seed)
         self.api.put("Namespace", {"metadata": {"name": "fleet"}}, api_version="v1")
-        self.controllers = [ModelController(self, seed + each) for each in range(controllers)]
+        self.controllers = [
+            ModelController(self, seed + each, Shard(each % shards, shards)) for each in range(controllers)
+        ]
         self.limits: dict[str, int] = {}
         self.log: list[str] = []
 

@@ -8,34 +8,15 @@ from typing import Any
 from garboard.fleet.controllers import WATCHED_KINDS, ObjectId, Stored
 from garboard.fleet.controllers.attempt import RunState
 from garboard.fleet.controllers.conditions import condition
-from garboard.fleet.crds import custom_resource_definitions
-from garboard.kube import Access, KubeClient, ObjectRef
+from garboard.kube import ObjectRef
 from garboard.kube.aio import KubeApi
 from garboard.node.fleet.control.controller import FleetController
 from garboard.node.fleet.control.jobs import JobTemplate
 from garboard.node.fleet.control.local_runs import NoRuns
-from garboard.retry import Pauses, wait_until
+from tools.harness.fleet_load import install_kinds as install_kinds
 
 CRD = "apiextensions.k8s.io/v1"
 CONFIG = "apiVersion: v1\nmetadata: {name: x}\nbaseDomain: x\nplatform: {none: {}}\nreplicas: 1\n"
-
-
-def install_kinds(access: Access) -> None:
-    with KubeClient(access) as client:
-        for each in custom_resource_definitions():
-            client.create(ObjectRef("CustomResourceDefinition", "", Stored(each).name, CRD), each)
-
-        def unserved() -> str | None:
-            found = client.list_objects("CustomResourceDefinition", api_version=CRD)
-            ready = [each for each in map(Stored, found) if _is_established(each)]
-            return None if len(ready) == len(found) else "some kinds are not served yet"
-
-        assert wait_until(unserved, timeout_s=60, pauses=Pauses.every(0.2)) is None
-
-
-def _is_established(definition: Stored) -> bool:
-    said = condition(definition, "Established")
-    return said is not None and said.status == "True"
 
 
 class InstantRuns:

@@ -24,7 +24,7 @@ from garboard.node.fleet.control.serving import ControllerOptions, Provisioner, 
     "--work", type=click.Path(path_type=Path), default=Path("/var/lib/garboard/fleet"), show_default=True,
     metavar="DIR", help="Where local provisions keep what they have made: one folder for each cluster.",
 )  # fmt: skip
-@click.option("--image", default="", help="The image of Jobs: one that has garboard, as `garboard tunnel image` makes.")
+@click.option("--image", default="", help="The image of Jobs: one that has garboard, as `garboard image` writes.")
 @click.option(
     "--installer", default="openshift-install", show_default=True, metavar="PROGRAM",
     help="The installer of install configs that are not garboard's own.",

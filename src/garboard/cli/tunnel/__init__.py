@@ -13,7 +13,7 @@ COMMANDS = {
     "manifests": LazyCommand("garboard.cli.tunnel.manifests:manifests", "Write static pods, units and settings."),
     "link": LazyCommand("garboard.cli.tunnel.link:link", "Give a node the address its agent listens on."),
     "zipapp": LazyCommand("garboard.cli.tunnel.zipapp:zipapp", "Write garboard as one file that runs."),
-    "image": LazyCommand("garboard.cli.tunnel.image:image", "Write an image that runs garboard."),
+    "image": LazyCommand("garboard.cli.image:tunnel_image", "The same as `garboard image`."),
 }
 
 

@@ -7,7 +7,8 @@ import click
 
 from garboard.errors import BadUsage
 from garboard.host import Machine
-from garboard.model.tunnel import TUNNEL_IMAGE, parse_bind_address
+from garboard.model.image import GARBOARD_IMAGE
+from garboard.model.tunnel import parse_bind_address
 from garboard.tunnel.deploy.manifests import bootstrap_kubeconfig, deployment_files
 from garboard.tunnel.deploy.plan import Authentication, Deployment
 from garboard.tunnel.destinations import Destination
@@ -35,7 +36,9 @@ _EXAMPLE = (
 @click.option("--bind-address", help="Address on every node where its agent stands in for the API server.")
 @click.option("--local-port", default=6443, show_default=True, help="Port there; the API server listens on the same.")
 @click.option("--api-server", default="127.0.0.1:6443", show_default=True, help="API server, as the server reaches it.")
-@click.option("--image", default=TUNNEL_IMAGE, show_default=True, help="Image with garboard in it (`tunnel image`).")
+@click.option(
+    "--image", default=GARBOARD_IMAGE, show_default=True, help="Image with garboard in it (as `image` writes)."
+)
 @click.option("--pki-dir", default="/etc/kubernetes/konnectivity", show_default=True, help="Where `tunnel certs` go.")
 @click.option("--cluster-ca", type=click.Path(path_type=Path), help="The cluster's authority, for the kubelet.")
 @click.option("--token", help="A bootstrap token, for the kubelet; `-` reads it from stdin.")

@@ -1,13 +1,19 @@
 """What is to be done about a ClusterProvision or a ClusterDeprovision: what it works with, and that it runs."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
 from garboard.fleet.controllers.actions import Create, Deciding, Decision, Delete, Replace, RunProvision, StopProvision
-from garboard.fleet.controllers.cache import ObjectCache, own_customization, secrets_of, shared_customization
-from garboard.fleet.controllers.conditions import Said, is_status, reason_of, since, with_conditions
+from garboard.fleet.controllers.cache import (
+    ObjectCache,
+    config_map_of,
+    own_customization,
+    secrets_of,
+    shared_customization,
+)
+from garboard.fleet.controllers.conditions import Said, condition, is_status, reason_of, since, with_conditions
 from garboard.fleet.controllers.install_configs import secret_data
 from garboard.fleet.controllers.marks import DEPLOYMENT_NAME, PROVISION_NAME, RUNS, SECRET_TYPE
 from garboard.fleet.controllers.provisions import owner
@@ -19,6 +25,8 @@ DOCUMENTS: Final = "documents.json"
 # What is known of the process or Job of an attempt: nothing runs, it runs, or it has ended by itself.
 RunState: TypeAlias = Literal["absent", "running", "ended"]
 _DEADLINE: Final = timedelta(hours=3)
+_STUCK: Final = "InstallPodStuck"
+_PENDING_AT_MOST: Final = timedelta(seconds=60)
 _JOB_TYPES: Final = {"ClusterProvision": "provision", "ClusterDeprovision": "deprovision"}
 
 
@@ -69,7 +77,7 @@ def _sources(cache: ObjectCache, deployment: Stored) -> tuple[Stored, ...] | Non
     image_set = deployment.text("spec", "provisioning", "imageSetRef", "name")
     if image_set:
         found.append(cache.get("ClusterImageSet", "", image_set))
-    maps = deployment.text("spec", "provisioning", "manifestsConfigMapRef", "name")
+    maps = config_map_of(deployment)
     if maps:
         found.append(cache.get("ConfigMap", where, maps))
     objects = tuple(each for each in found if each is not None)
@@ -176,12 +184,34 @@ def _run(snapshot: AttemptSnapshot, make_jobs: MakeJobs | None, deciding: Decidi
         return
     if snapshot.job is None:
         deciding.do(*map(Create, make_jobs(attempt)))
-    elif attempt.kind == "ClusterProvision" and not is_status(attempt, "ClusterProvisionJobCreated", "True"):
+    elif attempt.kind == "ClusterProvision":
         referred = attempt.edited({"name": snapshot.job.name}, "status", "jobRef")
-        said = Said("ClusterProvisionJobCreated", "True", "JobCreated", "Install job has been created")
-        deciding.status(attempt, with_conditions(referred, [said], deciding.now))
+        said = [Said("ClusterProvisionJobCreated", "True", "JobCreated", "Install job has been created")]
+        deciding.status(
+            attempt, with_conditions(referred, [*said, *_launched(attempt, snapshot.job, deciding)], deciding.now)
+        )
     elif attempt.kind == "ClusterDeprovision" and is_status(snapshot.job, "Failed", "True"):
         _again(snapshot, snapshot.job, deciding)
+
+
+def _launched(attempt: Stored, job: Stored, deciding: Deciding) -> Iterator[Said]:
+    """Yield what InstallPodStuck says: that the pod does not run after a while, and that one which did not runs now."""
+    counts = {each: job.number("status", each) or 0 for each in ("active", "ready", "succeeded", "failed")}
+    if counts["ready"]:
+        if condition(attempt, _STUCK) is not None:
+            yield Said(_STUCK, "False", "PodInRunningPhase", "the pod of the Job runs")
+        return
+    left = job.created + _PENDING_AT_MOST - deciding.now
+    if counts["succeeded"] or counts["failed"]:
+        return
+    if left > timedelta(0):
+        deciding.look_again(left)
+    elif counts["active"]:
+        message = f"the pod of Job {job.name} does not run: kubectl describe pods -n {job.namespace} tells why"
+        yield Said(_STUCK, "True", "PodInPendingPhase", message)
+    else:
+        message = f"Job {job.name} has no pod: kubectl describe job -n {job.namespace} tells why"
+        yield Said(_STUCK, "True", "InstallPodMissing", message)
 
 
 def _again(snapshot: AttemptSnapshot, job: Stored, deciding: Deciding) -> None:

@@ -74,9 +74,15 @@ def secrets_of(each: Stored) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
+def config_map_of(deployment: Stored) -> str:
+    return deployment.text("spec", "provisioning", "manifestsConfigMapRef", "name")
+
+
 def _by_secret(each: Stored) -> Iterator[str]:
+    """Yield the Secrets that are named, and the ConfigMap, which is looked up in the same way."""
     if not (each.kind == "ClusterDeployment" and each.at("spec", "installed") is True):
-        yield from (f"{each.namespace}/{name}" for name in secrets_of(each))
+        names = (*secrets_of(each), config_map_of(each))
+        yield from (f"{each.namespace}/{name}" for name in dict.fromkeys(names) if name)
 
 
 _INDEXES: Final[Mapping[str, Callable[[Stored], Iterable[str]]]] = {
@@ -117,6 +123,8 @@ class ObjectCache:
         key = (stored.namespace, stored.name)
         held = self._objects.setdefault(stored.kind, {}).get(key)
         if held is not None and held.uid == stored.uid and version_number(held) >= version_number(stored):
+            if held.version == stored.version:
+                self._objects[stored.kind][key] = stored  # what the watch tells is kept anyway, and is the smaller copy
             return False
         if held is not None:
             self._unindex(held)

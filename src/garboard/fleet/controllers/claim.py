@@ -49,12 +49,14 @@ class ClaimSnapshot:
     @property
     def is_agreed(self) -> bool:
         """Whether cluster and claim name each other."""
-        return self.cluster is not None and claim_of(self.cluster) == self.claim.name and self._is_of_pool
+        return self.is_of_pool and self.cluster is not None and claim_of(self.cluster) == self.claim.name
 
     @property
-    def _is_of_pool(self) -> bool:
+    def is_of_pool(self) -> bool:
+        """Whether the cluster that the claim names is one of its pool: users may write any name there."""
+        if self.cluster is None:
+            return False
         at = ("spec", "clusterPoolRef")
-        assert self.cluster is not None
         named = (self.cluster.text(*at, "namespace"), self.cluster.text(*at, "poolName"))
         return named == (self.claim.namespace, self.claim.text("spec", "clusterPoolName"))
 
@@ -107,18 +109,26 @@ def _has_expired(snapshot: ClaimSnapshot, deciding: Deciding) -> bool:
 
 
 def _is_conflict(snapshot: ClaimSnapshot, deciding: Deciding) -> bool:
-    """Take a claim out of an assignment that another claim has won, or whose cluster went before it was completed."""
-    cluster, claim = snapshot.cluster, snapshot.claim
-    name, is_claimed = claim.text("spec", "namespace"), is_status(claim, "Pending", "False")
-    is_gone = not is_claimed and (cluster is None or cluster.is_deleting)
-    if not is_gone and (cluster is None or claim_of(cluster) in ("", claim.name)):
+    """Take a claim out of an assignment that another claim has won, whose cluster went before, or of another pool."""
+    claim, name = snapshot.claim, snapshot.claim.text("spec", "namespace")
+    is_claimed = is_status(claim, "Pending", "False")
+    why = _conflict(snapshot, is_claimed=is_claimed)
+    if not why:
         return False
-    why = "goes away" if is_gone else "has another claim"
     said = Said("Pending", "True", "AssignmentConflict", f"ClusterDeployment {name} {why}")
     if not is_claimed:
         deciding.status(claim, with_conditions(claim, [said], deciding.now))
     deciding.do(Replace(claim.edited(None, "spec", "namespace")))
     return True
+
+
+def _conflict(snapshot: ClaimSnapshot, *, is_claimed: bool) -> str:
+    cluster = snapshot.cluster
+    if cluster is not None and not snapshot.is_of_pool:
+        return f"is not of the pool {snapshot.claim.text('spec', 'clusterPoolName')}"
+    if not is_claimed and (cluster is None or cluster.is_deleting):
+        return "goes away"
+    return "has another claim" if cluster is not None and claim_of(cluster) not in ("", snapshot.claim.name) else ""
 
 
 def _said(snapshot: ClaimSnapshot, *, is_granted: bool) -> list[Said]:
@@ -196,7 +206,7 @@ def _end(snapshot: ClaimSnapshot, deciding: Deciding) -> None:
     claim, cluster = snapshot.claim, snapshot.cluster
     if CLAIM not in claim.finalizers:
         return
-    if cluster is not None and claim_of(cluster) == claim.name and not cluster.is_deleting:
+    if cluster is not None and snapshot.is_agreed and not cluster.is_deleting:
         deciding.do(*(Delete(each) for each in (snapshot.binding, snapshot.role) if each is not None))
         if cluster.annotation(REMOVE) != "true":
             deciding.do(Replace(cluster.edited("true", "metadata", "annotations", REMOVE)))

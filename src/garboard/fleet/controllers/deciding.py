@@ -8,6 +8,7 @@ from garboard.fleet.controllers.actions import Decision
 from garboard.fleet.controllers.attempt import AttemptSnapshot, MakeJobs, RunState, decide_attempt
 from garboard.fleet.controllers.cache import (
     BY_CUSTOMIZATION,
+    BY_DEPLOYMENT,
     BY_NAMESPACE,
     BY_POOL,
     BY_SECRET,
@@ -29,6 +30,7 @@ from garboard.fleet.controllers.marks import (
 )
 from garboard.fleet.controllers.pool import decide_pool
 from garboard.fleet.controllers.pool_snapshot import PoolSnapshot
+from garboard.fleet.controllers.provisions import is_under_way
 from garboard.fleet.controllers.stored import ObjectId, Stored
 from garboard.values import dataclass
 
@@ -148,6 +150,7 @@ def keys_for(changed: Stored, cache: ObjectCache) -> Iterator[ObjectId]:
             yield from (each.id for each in cache.all("ClusterPool"))
             made = cache.all("ClusterDeployment")
             yield from (each.id for each in made if each.at("spec", "installed") is not True)
+            yield from (each.id for each in cache.all("ClusterProvision") if is_under_way(each))
         case "Secret" | "ConfigMap":
             yield from _ids(cache, BY_SECRET, f"{where}/{name}")
             yield from _owners(changed)
@@ -180,8 +183,12 @@ def _held_entries(pool: Stored, cache: ObjectCache) -> Iterator[ObjectId]:
 
 
 def _ids(cache: ObjectCache, index: str, value: str) -> Iterator[ObjectId]:
-    for kind in ("ClusterPool", "ClusterDeployment"):
-        yield from (each.id for each in cache.indexed(kind, index, value))
+    """Yield what names an object: pools, deployments, and attempts that may still wait for it."""
+    yield from (each.id for each in cache.indexed("ClusterPool", index, value))
+    for deployment in cache.indexed("ClusterDeployment", index, value):
+        yield deployment.id
+        attempts = cache.indexed("ClusterProvision", BY_DEPLOYMENT, f"{deployment.namespace}/{deployment.name}")
+        yield from (each.id for each in attempts)
 
 
 def _owners(changed: Stored) -> Iterator[ObjectId]:

@@ -8,6 +8,7 @@ from garboard.fleet.controllers.actions import Deciding, Decision, Delete
 from garboard.fleet.controllers.cache import (
     BY_DEPLOYMENT,
     ObjectCache,
+    config_map_of,
     own_customization,
     pool_of,
     secrets_of,
@@ -42,6 +43,7 @@ class DeploymentSnapshot:
     image_set: Stored | None
     customizations: Mapping[str, Stored]  # of its own namespace, those that it names
     secrets: Mapping[str, Stored]  # those that it names
+    config_map: Stored | None  # the one with manifests
     namespace: Stored | None
     entry: Stored | None  # the inventory entry of its pool
 
@@ -63,6 +65,7 @@ class DeploymentSnapshot:
             image_set=cache.get("ClusterImageSet", "", image_set) if image_set else None,
             customizations={each: found for each, found in copies if found is not None},
             secrets={each: found for each, found in secrets if found is not None},
+            config_map=cache.get("ConfigMap", namespace, config_map_of(deployment)),
             namespace=cache.get("Namespace", "", namespace),
             entry=cache.get(kind, pool_namespace, entry) if entry else None,
         )
@@ -166,6 +169,9 @@ def _requirements(snapshot: DeploymentSnapshot) -> Said:
     for each in secrets_of(deployment):
         if each not in snapshot.secrets:
             return _unmet("InstallConfigValidationFailed", f"Secret {deployment.namespace}/{each} does not exist")
+    manifests = config_map_of(deployment)
+    if manifests and snapshot.config_map is None:
+        return _unmet("InstallConfigValidationFailed", f"ConfigMap {deployment.namespace}/{manifests} does not exist")
     wrong = _wrong_config(snapshot.secrets[name], deployment)
     if wrong:
         return _unmet("InstallConfigValidationFailed", wrong)

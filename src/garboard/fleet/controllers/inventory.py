@@ -143,8 +143,12 @@ class PoolInventory:
         if inconsistent:
             wrong["Inconsistent"] = inconsistent
         if not any(wrong.values()):
-            return Said("InventoryValid", "True", "Valid", "Inventory is valid")
+            return Said("InventoryValid", "True", "Valid", f"Inventory is valid{self._shortage()}")
         return Said("InventoryValid", "False", "Invalid", json.dumps(wrong, separators=(",", ":")))
+
+    def _shortage(self) -> str:
+        size = self.pool.number("spec", "size") or 0
+        return f"; its {len(self.names)} entries are fewer than the size {size}" if size > len(self.names) else ""
 
     def _with_reason(self, reason: str) -> list[Json]:
         return [*sorted(name for name, each in self.found.items() if reason_of(each, "ApplySucceeded") == reason)]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from garboard.fleet.controllers.actions import Create, Deciding, Delete, Replace
-from garboard.fleet.controllers.conditions import Said, condition, since, with_conditions
+from garboard.fleet.controllers.conditions import Said, condition, is_status, since, with_conditions
 from garboard.fleet.controllers.marks import API_VERSION, DEPLOYMENT_NAME, INSTALL_ONCE, RUNS
 from garboard.fleet.controllers.stored import Stored, write_time
 from garboard.fleet.names import derived_name
@@ -15,6 +15,7 @@ from garboard.values import Json
 _LONGEST_PAUSE: Final = timedelta(hours=24)
 # The same input fails in the same way again.
 _NOT_RETRYABLE: Final = ("ManifestPatch", "ManifestIOError", "InstallConfigPatch")
+_LAUNCH: Final = "InstallLaunchError"
 _OVER: Final = ("complete", "failed")
 
 
@@ -118,7 +119,7 @@ def follow_provision(deployment: Stored, provision: Stored | None, deciding: Dec
         deciding.status(deployment, _restarted(deployment, "the provision was deleted", deciding.now))
         deciding.do(needs_fresh=True)
         return
-    if _take_metadata(deployment, provision, deciding):
+    if _take_metadata(deployment, provision, deciding) or _take_launch(deployment, provision, deciding):
         return
     stage = provision.text("spec", "stage")
     if stage == "complete":
@@ -143,6 +144,23 @@ def _take_metadata(deployment: Stored, provision: Stored, deciding: Deciding) ->
         metadata["adminPasswordSecretRef"] = password
     deciding.do(Replace(deployment.edited(metadata, "spec", "clusterMetadata")))
     return True
+
+
+def _take_launch(deployment: Stored, provision: Stored, deciding: Deciding) -> bool:
+    """Say whether the pod of an attempt does not come to run, as the provision does."""
+    stuck, was_stuck = condition(provision, "InstallPodStuck"), is_status(deployment, _LAUNCH, "True")
+    if stuck is None or provision.text("spec", "stage") in _OVER:
+        return False
+    if stuck.status == "True":
+        said = Said(_LAUNCH, "True", stuck.reason, stuck.message)
+    elif was_stuck:
+        said = Said(_LAUNCH, "False", "InstallLaunchSuccessful", "Successfully launched install pod")
+    else:
+        return False
+    is_news = deciding.status(deployment, with_conditions(deployment, [said], deciding.now))
+    if is_news and said.status == "True":
+        deciding.announce(deployment, "Warning", said.reason, said.message)
+    return is_news
 
 
 def _complete(deployment: Stored, deciding: Deciding) -> None:

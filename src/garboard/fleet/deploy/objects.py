@@ -1,5 +1,7 @@
-"""The controller as objects: its namespace and account, what it may do, and the Deployment that runs it."""
+"""The controller as objects: its namespace and account, what it may do, and a Deployment for each of its shards."""
 
+import re
+from collections.abc import Iterable
 from typing import Final
 
 from garboard.documents import Json
@@ -7,10 +9,11 @@ from garboard.fleet.crds import OWNER, OWNER_LABEL
 from garboard.fleet.crds.definitions import GROUP
 from garboard.fleet.deploy.dashboard import dashboard_objects
 from garboard.manifests.objects import RBAC_GROUP, Subject, binding, role, rule
-from garboard.model.tunnel import TUNNEL_IMAGE
+from garboard.model.image import GARBOARD_IMAGE
 from garboard.values import dataclass
 
 NAME: Final = "garboard-fleet-controller"
+_SHARD: Final = "fleet.garboard.dev/shard"
 # Hive's own name: people who manage the clusters of a pool are bound to it, and bindings to it are copied.
 POOL_ADMIN: Final = "hive-cluster-pool-admin"
 # Where the controller answers /healthz, /readyz and /metrics.
@@ -30,12 +33,28 @@ _READING = ["get", "list", "watch"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerDeployment:
-    """How the controller is to run, of several replicas one leads; and whether the dashboard is served beside it."""
+    """How the controller is to run, and whether the dashboard is served beside it.
+
+    Each shard serves its part of the namespaces; of its replicas one leads.
+    """
 
     namespace: str = "garboard-fleet"
-    image: str = TUNNEL_IMAGE
+    image: str = GARBOARD_IMAGE
     replicas: int = 2
+    shards: int = 1
     has_dashboard: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The Deployments: their names say of how many shards they are, for a selector cannot be changed."""
+        if self.shards == 1:
+            return (NAME,)
+        return tuple(f"{NAME}-{number}-of-{self.shards}" for number in range(self.shards))
+
+    def left_over(self, found: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the Deployments found that an earlier number of shards has left."""
+        ours = re.compile(rf"{re.escape(NAME)}(-\d+-of-\d+)?")
+        return tuple(sorted(each for each in found if ours.fullmatch(each) and each not in self.names))
 
 
 def controller_objects(wanted: ControllerDeployment) -> tuple[dict[str, Json], ...]:
@@ -48,7 +67,7 @@ def controller_objects(wanted: ControllerDeployment) -> tuple[dict[str, Json], .
         binding(NAME, NAME, [Subject("ServiceAccount", NAME, wanted.namespace)]).content,
         role(NAME, _rules_at_home(), wanted.namespace).content,
         binding(NAME, NAME, [Subject("ServiceAccount", NAME, wanted.namespace)], wanted.namespace).content,
-        _deployment(wanted),
+        *(_deployment(wanted, number) for number in range(wanted.shards)),
     )
     if wanted.has_dashboard:
         made += (*dashboard_objects(wanted.namespace, wanted.image, _POD_SECURITY, _CONTAINER_SECURITY),)
@@ -88,11 +107,13 @@ def _pool_admin_rules() -> tuple[Json, ...]:
     )
 
 
-def _deployment(wanted: ControllerDeployment) -> dict[str, Json]:
+def _deployment(wanted: ControllerDeployment, shard: int) -> dict[str, Json]:
     labels: dict[str, Json] = {"app.kubernetes.io/name": NAME}
+    if wanted.shards > 1:
+        labels[_SHARD] = f"{shard}-of-{wanted.shards}"
     pod: dict[str, Json] = {
         "serviceAccountName": NAME,
-        "containers": [_container(wanted)],
+        "containers": [_container(wanted, shard)],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
         "securityContext": _POD_SECURITY,
     }
@@ -101,18 +122,19 @@ def _deployment(wanted: ControllerDeployment) -> dict[str, Json]:
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": pod},
     }
-    metadata: dict[str, Json] = {"name": NAME, "namespace": wanted.namespace}
+    metadata: dict[str, Json] = {"name": wanted.names[shard], "namespace": wanted.namespace}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-def _container(wanted: ControllerDeployment) -> dict[str, Json]:
+def _container(wanted: ControllerDeployment, shard: int) -> dict[str, Json]:
+    part: list[Json] = ["--shard", f"{shard}/{wanted.shards}"] if wanted.shards > 1 else []
     return {
         "name": "controller",
         "image": wanted.image,
         "imagePullPolicy": "IfNotPresent",
         "args": [
             "fleet", "controller", "--provisioner", "job", "--image", wanted.image, "--leader-elect",
-            "--lease-namespace", wanted.namespace, "--metrics-address", f"0.0.0.0:{PORT}",
+            "--lease-namespace", wanted.namespace, "--metrics-address", f"0.0.0.0:{PORT}", *part,
         ],
         "ports": [{"name": "http", "containerPort": PORT}],
         "livenessProbe": _probe("/healthz"),

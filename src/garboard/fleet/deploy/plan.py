@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import ClassVar, Protocol
 
 from garboard.documents import Json
-from garboard.engine import AwaitGate, Evidence, Gate, Plan, PutObject, Step
+from garboard.engine import AwaitGate, DeleteObject, Evidence, Gate, Plan, PutObject, Step
 from garboard.engine.gate import Probe
 from garboard.errors import NotReady
 from garboard.fleet.crds import OWNER, OWNER_LABEL, custom_resource_definitions
@@ -95,8 +95,14 @@ def refuse_foreign_definitions(found: Iterable[dict[str, Json]]) -> None:
     )
 
 
-def plan_deployment(wanted: ControllerDeployment, found: Iterable[dict[str, Json]]) -> Plan:
-    """Return the plan; `found` are the definitions of our kinds that the cluster has, none of which may be foreign."""
+def plan_deployment(
+    wanted: ControllerDeployment, found: Iterable[dict[str, Json]], deployments: Iterable[str] = ()
+) -> Plan:
+    """Return the plan; `found` are the definitions of our kinds that the cluster has, none of which may be foreign.
+
+    Of our own `deployments` that there are in the namespace, those of another number of shards go once the others are
+    there: two controllers of one namespace do each other no harm.
+    """
     refuse_foreign_definitions(found)
     definitions = custom_resource_definitions()
     namespace, *others = controller_objects(wanted)
@@ -105,5 +111,13 @@ def plan_deployment(wanted: ControllerDeployment, found: Iterable[dict[str, Json
         *(Step(PutObject.of(each), "the kinds of a fleet", phase=_PHASE) for each in definitions),
         Step(AwaitGate(gate=KindsServed(names)), "the controller watches them", phase=_PHASE),
         *(Step(PutObject.of(each), "the controller", phase=_PHASE) for each in (namespace, *others)),
+        *(
+            Step(_deletion(wanted, each), "there was another number of shards", phase=_PHASE)
+            for each in wanted.left_over(deployments)
+        ),
     )
     return Plan(steps)
+
+
+def _deletion(wanted: ControllerDeployment, name: str) -> DeleteObject:
+    return DeleteObject(api_version="apps/v1", kind="Deployment", name=name, namespace=wanted.namespace)

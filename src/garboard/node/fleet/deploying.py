@@ -5,7 +5,7 @@ from collections.abc import Callable
 from garboard.documents import Json
 from garboard.engine import DeleteObject, Executor, Gate, PatchObject, Plan, PutObject
 from garboard.errors import GarboardError
-from garboard.fleet.crds import custom_resource_definitions
+from garboard.fleet.crds import OWNER, OWNER_LABEL, custom_resource_definitions
 from garboard.fleet.deploy import ControllerDeployment, plan_deployment, refuse_foreign_definitions
 from garboard.host.node_machine import NodeMachine
 from garboard.kube import KubeClient, ObjectConflict, PatchFormat
@@ -24,9 +24,9 @@ class AppliedObjects:
     Definitions are, for the controller depends on them; whether they are ours is looked at again just before.
     """
 
-    def __init__(self, cluster: KubeClient, on_applied: Callable[[PutObject], None]) -> None:
+    def __init__(self, cluster: KubeClient, on_done: Callable[[PutObject | DeleteObject], None]) -> None:
         self._cluster = cluster
-        self._on_applied = on_applied
+        self._on_done = on_done
 
     def put(self, action: PutObject) -> None:
         try:
@@ -38,7 +38,7 @@ class AppliedObjects:
                 " which), then run the command again",
                 error_class=error.error_class,
             ) from error
-        self._on_applied(action)
+        self._on_done(action)
 
     def _apply(self, action: PutObject) -> None:
         """Apply an object; definitions that carry our label are ours, whoever applied them before (`fleet crds`)."""
@@ -54,7 +54,8 @@ class AppliedObjects:
         raise AssertionError("the plan applies whole objects")
 
     def delete(self, action: DeleteObject) -> None:
-        raise AssertionError("the plan deletes nothing")
+        self._cluster.delete(ref_of(action))
+        self._on_done(action)
 
     # GateWaiter, and where its gate looks.
 
@@ -81,12 +82,19 @@ def find_definitions(cluster: KubeClient) -> dict[str, dict[str, Json]]:
 def plan_for(admin: AdminKubeconfig, wanted: ControllerDeployment) -> Plan:
     """Return the plan for a cluster; one that is Hive's own is refused."""
     with admin.connect() as cluster:
-        return plan_deployment(wanted, find_definitions(cluster).values())
+        definitions = find_definitions(cluster).values()
+        return plan_deployment(wanted, definitions, find_deployments(cluster, wanted.namespace))
 
 
-def deploy(admin: AdminKubeconfig, plan: Plan, on_applied: Callable[[PutObject], None]) -> None:
+def find_deployments(cluster: KubeClient, namespace: str) -> tuple[str, ...]:
+    """Return the names of the Deployments in a namespace that carry our label."""
+    found = cluster.list_objects("Deployment", namespace, labels=f"{OWNER_LABEL}={OWNER}")
+    return tuple(PutObject.of({"apiVersion": "apps/v1", "kind": "Deployment", **each}).name for each in found)
+
+
+def deploy(admin: AdminKubeconfig, plan: Plan, on_done: Callable[[PutObject | DeleteObject], None]) -> None:
     """Carry the plan out: without lock and journal, for applying it again goes on where it stopped."""
     with admin.connect() as cluster:
-        applied = AppliedObjects(cluster, on_applied)
+        applied = AppliedObjects(cluster, on_done)
         interpreters = interpreters_over(files=NodeMachine(None), objects=applied, waiter=applied)
         Executor(interpreters).execute(plan)

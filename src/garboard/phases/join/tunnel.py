@@ -152,7 +152,7 @@ def _without_unit(tunnel: ObservedTunnel) -> Found:
 def _without_image(tunnel: ObservedTunnel, socket: str, inspector: MachineInspector) -> Found:
     image = tunnel.agent.image
     if not inspector.has_image(socket, image):
-        yield f"the container runtime has no image {image}: make it with garboard tunnel image, and import it", True
+        yield f"the container runtime has no image {image}: make it with garboard image, and import it", True
 
 
 def tunnel_warnings(tunnel: ObservedTunnel) -> Iterator[Note]:

@@ -6,11 +6,11 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
 from garboard.manifests.tunnel_agent import TunnelAgent
+from garboard.model.image import GARBOARD_IMAGE
 from garboard.model.tunnel import (
     DEFAULT_AGENT_PORT,
     DEFAULT_API_SERVER,
     DEFAULT_LINK,
-    TUNNEL_IMAGE,
     TUNNEL_PKI_DIR,
 )
 from garboard.tunnel.server.tenants import Mode
@@ -38,7 +38,7 @@ class Deployment:
     server_count: int = 1
     mode: Mode = Mode.GRPC
     authentication: Authentication = Authentication.CERTIFICATE
-    image: str = TUNNEL_IMAGE
+    image: str = GARBOARD_IMAGE
     pki_folder: str = TUNNEL_PKI_DIR
     bind_address: IPv4Address | IPv6Address | None = None
     local_port: int = 6443

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from garboard.fleet.controllers import Stored
+from garboard.fleet.controllers import ObjectId, Stored
 from garboard.fleet.controllers.marks import SECRET_TYPE
 from garboard.kube.aio import Delta, NamespacedName
 from garboard.node.fleet.control.controller import FleetController, Shard, kept
@@ -19,8 +19,8 @@ def controller(api: FakeCluster, **options: Any) -> FleetController:
     return FleetController(api, runs=lambda _ended: NoRuns(), letters=random.Random(1), **options)
 
 
-def prepared(namespace: str = "fleet") -> FakeCluster:
-    api = FakeCluster()
+def prepared(namespace: str = "fleet", api: FakeCluster | None = None) -> FakeCluster:
+    api = api or FakeCluster()
     api.put("Namespace", {"metadata": {"name": namespace}}, api_version="v1")
     api.put("ClusterImageSet", {"metadata": {"name": "img"}, "spec": {"releaseImage": "r:1"}})
     data = {"install-config.yaml": encoded(CONFIG)}
@@ -51,6 +51,45 @@ def test_every_namespace_is_of_one_shard(of: int) -> None:
         assert sum(1 for each in shards if each.has(name)) == 1
 
 
+def test_each_key_is_decided_by_its_shard_and_by_no_other() -> None:
+    """Pools of six namespaces, whose clusters are in namespaces of either shard."""
+
+    async def story() -> None:
+        api = FakeCluster()
+        for number in range(6):
+            prepared(f"fleet-{number}", api)
+        shards = [controller(api, shard=Shard(number, 2)) for number in range(2)]
+        decided = [watched(each) for each in shards]
+        work = [asyncio.create_task(each.run()) for each in shards]
+        async with asyncio.timeout(60):
+            while len(api.all("ClusterProvision")) < 6 or not all(each.queue.is_idle for each in shards):
+                await asyncio.sleep(0)
+        for each in work:
+            each.cancel()
+        await asyncio.wait(work)
+        assert not set(decided[0]) & set(decided[1])
+        for shard, keys in enumerate(decided):
+            assert all(Shard(shard, 2).has(each.namespace or each.name) for each in keys)
+        wanted = {f"fleet-{number}" for number in range(6)}
+        assert {each.namespace for keys in decided for each in keys if each.kind == "ClusterPool"} == wanted
+        assert all(any(each.kind == "ClusterPool" for each in keys) for keys in decided), "both have pools to serve"
+
+    asyncio.run(story())
+
+
+def watched(made: FleetController) -> list[ObjectId]:
+    """Return the keys that a controller decides about, as it does."""
+    decided: list[ObjectId] = []
+    work = made._work
+
+    async def working(key: ObjectId) -> float | None:
+        decided.append(key)
+        return await work(key)
+
+    made._work = working  # type: ignore[method-assign]
+    return decided
+
+
 def test_pool_of_another_namespace_is_left_alone() -> None:
     async def story() -> None:
         api = prepared()
@@ -63,6 +102,22 @@ def test_pool_of_another_namespace_is_left_alone() -> None:
         (made,) = map(Stored, api.all("ClusterDeployment"))
         assert made.text("status", "conditions") == ""
         assert made.entries("status", "conditions"), "clusters of its pools are served, too, wherever they are"
+
+    asyncio.run(story())
+
+
+def test_metrics_tell_what_pools_consist_of() -> None:
+    async def story() -> None:
+        api = prepared()
+        made = controller(api)
+        await until_clusters(made, api, 1)
+        text = made.pool_metrics().text()
+        labels = 'clusterpool_namespace="fleet",clusterpool_name="edge"'
+        for state, count in (("installing", 1), ("unclaimed", 1), ("assignable", 0), ("stale", 0)):
+            assert f"hive_clusterpool_clusterdeployments_{state}{{{labels}}} {count}\n" in text
+        other = controller(api, namespace="other")
+        other.cache = made.cache
+        assert "fleet" not in other.pool_metrics().text(), "those of others are shown by others"
 
     asyncio.run(story())
 

@@ -13,6 +13,7 @@ from garboard.kube import Access, ObjectRef
 from garboard.kube.aio import AioKubeClient, ObjectSelection
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
+from garboard.node.fleet.control.controller import Shard
 from tests.support.fleet.controller_process import ControllerProcess, garboard, write_kubeconfig
 from tests.support.fleet.provisions import PROGRAM
 from tests.support.fleet.real_fleet import Users, install_kinds, says, until
@@ -170,6 +171,38 @@ def test_another_controller_goes_on_when_the_leader_is_killed(access: Access, tm
             finally:
                 for each in both:
                     each.kill()
+
+    asyncio.run(story())
+
+
+def test_shards_divide_the_namespaces_and_each_has_its_own_leader(access: Access, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with AioKubeClient(lambda: access) as api:
+            fleet = LocalFleet(access, tmp_path, "")
+            both = [fleet.controller("--leader-elect", "--shard", f"{number}/2") for number in range(2)]
+            try:
+                users = [Users(api, f"shard-of-{name}") for name in ("berlin", "bonn", "celle", "mainz")]
+                assert {Shard(0, 2).has(each.namespace) for each in users} == {True, False}
+                for each in users:
+                    await each.begin()
+                    await each.pool("edge", 1, installerEnv=fleet.installer_env())
+                for each in users:
+                    await until(lambda each=each: ready(each, 1), f"{each.namespace} is served")  # type: ignore[misc]
+                leases = [f"garboard-fleet-{number}-of-2" for number in range(2)]
+                refs = [ObjectRef("Lease", "kube-system", each, "coordination.k8s.io/v1") for each in leases]
+                before = [await holder(api, each) for each in refs]
+                assert len({*before}) == 2
+                both[1].kill()
+                both[1] = fleet.controller("--leader-elect", "--shard", "1/2")
+                for each in users:
+                    await api.patch(ObjectRef("ClusterPool", each.namespace, "edge", HIVE), {"spec": {"size": 2}})
+                for each in users:
+                    await until(lambda each=each: ready(each, 2), f"{each.namespace} is served again")  # type: ignore[misc]
+                after = [await holder(api, each) for each in refs]
+                assert [after[0] == before[0], after[1] == before[1]] == [True, False]
+            finally:
+                for process in both:
+                    process.kill()
 
     asyncio.run(story())
 

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from garboard.kube.aio import AioKubeClient, ObjectSelection
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
 from garboard.node.fleet.control.controller import FleetController, refuse_other_controllers
+from tests.support.fleet.controller_process import write_kubeconfig
 from tests.support.fleet.real_fleet import CRD, Users, controller, install_kinds, job_controller, says, until
 from tests.support.kube.real_server import real_api_server
 
@@ -59,7 +61,20 @@ async def clusters(users: Users, pool: str = "") -> list[Stored]:
     return [each for each in found if pool_of(each) == (users.namespace, pool or pool_of(each)[1])]
 
 
-def test_pool_is_filled_and_a_claim_takes_a_cluster_which_is_replaced(access: Access) -> None:
+def test_pool_is_filled_and_a_claim_takes_a_cluster_which_is_replaced(
+    access: Access, binaries: Binaries, tmp_path: Path
+) -> None:
+    kubectl = (
+        binaries.locate("kubectl", str(DEFAULT_VERSION)),
+        "--kubeconfig",
+        write_kubeconfig(access, tmp_path / "c"),
+    )
+
+    async def waited_for(resource: str, condition: str) -> None:
+        words = ("-n", "story-claims", "wait", resource, "--for", f"condition={condition}", "--timeout=120s")
+        ended = await asyncio.create_subprocess_exec(*kubectl, *words, stdout=asyncio.subprocess.DEVNULL)
+        assert await ended.wait() == 0
+
     async def story(users: Users) -> None:
         await users.entry("c1", installConfigPatches=[{"op": "replace", "path": "/replicas", "valueJSON": "3"}])
         await users.entry("c2")
@@ -73,7 +88,9 @@ def test_pool_is_filled_and_a_claim_takes_a_cluster_which_is_replaced(access: Ac
             assert says(entry, "ApplySucceeded", "True", "Succeeded")
             alice = {"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}
             await users.put("ClusterClaim", "mine", {"clusterPoolName": "edge", "subjects": [alice]})
-            await until(lambda: claimed(users, "mine"), "the claim has a cluster")
+            await waited_for("clusterclaim/mine", "ClusterRunning")
+            await waited_for("clusterclaim/mine", "Pending=False")
+            await waited_for("clusterpool/edge", "MissingDependencies=False")
             binding = await users.find("RoleBinding", "hive-claim-owner", first.namespace)
             assert binding is not None
             assert binding.entries("subjects")[0]["name"] == "alice"
@@ -113,15 +130,26 @@ def test_customization_that_comes_later_clears_the_conditions(access: Access) ->
         async with running(users):
             await until(lambda: pool_says(users, "MissingDependencies", "True", "Missing"), "the pool misses it")
             await until(lambda: met(users, "False", "CustomizationRefNotAvailable"), "the deployment misses it")
-            began = asyncio.get_running_loop().time()
-            await users.entry("shared")
-            await until(lambda: pool_says(users, "MissingDependencies", "False", "Verified"), "the pool has it")
-            await until(lambda: met(users, "True", "AllRequirementsMet"), "the deployment has it")
-            # Nothing here polls: the next look without a watch would be minutes later.
-            assert asyncio.get_running_loop().time() - began < 60
+            took = [await seconds_until_cleared(users)]
+            while min(took) >= 2.0 and len(took) < 5:  # a busy machine may be slow, but not each time
+                await users.delete("ClusterDeploymentCustomization", "shared")
+                await until(
+                    lambda: pool_says(users, "MissingDependencies", "True", "Missing"), "the pool misses it again"
+                )
+                took.append(await seconds_until_cleared(users))
+            assert min(took) < 2.0
             await until(lambda: ready(users, "edge", 1), "and makes a cluster")
 
     scenario(access, "story-late", story)
+
+
+async def seconds_until_cleared(users: Users) -> float:
+    """Write the customization that is missed; return after how long nobody misses it any more."""
+    began = asyncio.get_running_loop().time()
+    await users.entry("shared")
+    await until(lambda: pool_says(users, "MissingDependencies", "False", "Verified"), "the pool has it")
+    await until(lambda: met(users, "True", "AllRequirementsMet"), "the deployment has it")
+    return asyncio.get_running_loop().time() - began
 
 
 async def pool_says(users: Users, type_: str, status: str, reason: str) -> bool:
@@ -132,7 +160,6 @@ async def met(users: Users, status: str, reason: str) -> bool:
     return says(await users.find("ClusterDeployment", "alone"), "RequirementsMet", status, reason)
 
 
-@pytest.mark.verify
 def test_two_pools_never_share_an_entry_while_their_controllers_are_cut_off(access: Access) -> None:
     """Two controllers at once, each ended at random moments and begun anew, and clusters that keep going away."""
 

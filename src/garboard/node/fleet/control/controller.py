@@ -18,12 +18,15 @@ from garboard.kube import ObjectRef
 from garboard.kube.aio import Delta, KubeApi, ObjectSelection, ObjectStore, Reflector, WorkQueue, run_workers
 from garboard.node.fleet.control.announcing import Announcer
 from garboard.node.fleet.control.local_runs import LocalRuns, NoRuns
+from garboard.node.fleet.control.pool_metrics import pool_metrics
 from garboard.node.fleet.control.writing import FleetWriter, FreshReader
+from garboard.tunnel.metrics import Metrics
 from garboard.values import dataclass
 
 log = logging.getLogger("garboard.fleet")
 
-_WORKERS = 5
+# They wait for the API server most of the time. Hive has five for each of its controllers; here all kinds share them.
+_WORKERS = 20
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _CRD, _CRDS = "apiextensions.k8s.io/v1", "clusterdeployments.hive.openshift.io"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -116,10 +119,16 @@ class FleetController:
             for key in keys_for(stored, self.cache):
                 self._enqueue(key)
 
+    def pool_metrics(self) -> Metrics:
+        """Return what the pools that we serve consist of now."""
+        return pool_metrics(self.cache, lambda pool: self._serves(pool.namespace))
+
     def _enqueue(self, key: ObjectId) -> None:
-        where = key.namespace or key.name
-        if self._shard.has(where) and (not self._namespace or self._is_of_namespace(where)):
+        if self._serves(key.namespace or key.name):
             self.queue.add(key)
+
+    def _serves(self, where: str) -> bool:
+        return self._shard.has(where) and (not self._namespace or self._is_of_namespace(where))
 
     def _is_of_namespace(self, where: str) -> bool:
         """Say whether a namespace is the one that we serve, or that of a cluster which a pool there has made."""

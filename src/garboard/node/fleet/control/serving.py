@@ -75,7 +75,7 @@ async def run_controller(options: ControllerOptions, stopping: asyncio.Event, re
             pages = {
                 "/healthz": lambda _: OK,
                 "/readyz": lambda _: OK if controller.is_synced or leading is not None else _NOT_YET,
-                "/metrics": lambda _: Page(HTTPStatus.OK, metrics.text()),
+                "/metrics": lambda _: Page(HTTPStatus.OK, metrics.text() + controller.pool_metrics().text()),
             }
             bound = await ends.enter_async_context(serve_pages(host, port, pages))
             ready(f"{host}:{bound}")
