@@ -18,7 +18,7 @@ from garboard.change.snapshot import ClusterSnapshot
 from garboard.engine import NodePart
 from garboard.errors import BadDocument, StalePlan
 from garboard.manifests.kubelet import CONFIG_FILE, INSTANCE_CONFIG_FILE
-from garboard.node.change_apply import from_elsewhere, stale_request
+from garboard.node.change_apply import from_elsewhere, options_of, stale_request
 from garboard.node.change_observe import ObservedCluster
 from garboard.phases.node.records import PatchSetContent
 from tests.support.change.requests import new_version, patch, sets
@@ -65,7 +65,7 @@ def test_a_node_can_look_at_its_cluster_as_others_do() -> None:
 def test_what_a_coordinator_hands_over_is_carried_out_by_the_first_node(request_: ChangeRequest) -> None:
     found = rollout(unseen(), request_)
     expected = plan_change(unseen(), request_, options=PlanOptions(first="cp1"))
-    handed = read_handed(handed_change(found, request_, expected, drains=False))
+    handed = read_handed(handed_change(found, request_, expected))
     assert handed.intent == found.intent
     observed = ObservedCluster(snapshot=on_node(unseen(), "cp1"), here="cp1")
     request, intent = stale_request(handed.saved, handed.request, handed.intent, observed)
@@ -74,9 +74,22 @@ def test_what_a_coordinator_hands_over_is_carried_out_by_the_first_node(request_
     assert plan_document(again) == plan_document(found.plan)
 
 
+def test_nodes_are_drained_where_a_coordinator_says_so_for_a_plan_that_was_saved_without() -> None:
+    asked = sets("KubeletConfiguration:maxPods=250")
+    found = rollout(unseen(), asked)
+    draining = replace(found, intent=replace(found.intent, drains=True))
+    handed = read_handed(handed_change(draining, asked, found.plan))
+    observed = ObservedCluster(snapshot=on_node(unseen(), "cp1"), here="cp1")
+    request, intent = stale_request(handed.saved, handed.request, handed.intent, observed)
+    plan = plan_change(unseen(), request, options=options_of(intent, "cp1"))
+    phases = {each.node: [step.phase for step in each.steps] for each in plan.nodes}
+    assert set(phases) == {each.name for each in unseen().nodes}
+    assert all(each == ["drain", "kubelet-config", "gates", "drain"] for each in phases.values())
+
+
 def test_what_moved_on_the_way_is_refused_with_who_wrote_it() -> None:
     found = rollout(unseen(), FLAG)
-    handed = read_handed(handed_change(found, FLAG, found.plan, drains=False))
+    handed = read_handed(handed_change(found, FLAG, found.plan))
     map_ = unseen().config_maps["kubelet-config"]
     text = map_.data["kubelet"].replace("rotateCertificates: true", "rotateCertificates: false")
     moved = msgspec.structs.replace(

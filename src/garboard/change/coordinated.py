@@ -52,10 +52,9 @@ class CoordinatedChange:
     saved: SavedPlan
     request: ChangeRequest
     intent: ChangeIntent
-    drains: bool = False
 
 
-def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan, *, drains: bool) -> bytes:
+def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan) -> bytes:
     """Return a change for the node where it begins; `expected` is the plan as it is made without files of nodes."""
     state, intent = state_of(rollout.revision), rollout.intent
     patches = None
@@ -72,7 +71,7 @@ def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan
         message=intent.message,
         request=intent.request,
         accepted=[*intent.accepted],
-        drains=drains,
+        drains=intent.drains,
         confirm_within_seconds=intent.confirm.confirm_s,
         rollout_within_seconds=intent.confirm.rollout_s,
         revert_slot_seconds=intent.confirm.slot_s,
@@ -103,9 +102,10 @@ def read_handed(data: bytes) -> CoordinatedChange:
             slot_s=found.revert_slot_seconds,
         ),
         drift=found.drift,
+        drains=found.drains,
     )
     saved = SavedPlan(found.plan, "the coordinator's plan", found.observed)
-    return CoordinatedChange(saved=saved, request=request, intent=intent, drains=found.drains)
+    return CoordinatedChange(saved=saved, request=request, intent=intent)
 
 
 def _request(found: _Handed) -> ChangeRequest:

@@ -35,7 +35,7 @@ def plan_following(
     wanted = record.require(target.revision)
     former = as_recorded(snapshot, revision_before(record, wanted, node))
     codes = tuple(dict.fromkeys((*wanted.accepted, *accepted)))
-    options = PlanOptions(accepted=codes, first=target.canary, drift=wanted.drift)
+    options = PlanOptions(accepted=codes, first=target.canary, drains=wanted.drains, drift=wanted.drift)
     return plan_change(former, state_of(wanted), options=options)
 
 

@@ -64,6 +64,7 @@ class Revision(_Recorded, frozen=True, kw_only=True):
     request: str = ""  # what was asked for, as it was typed
     accepted: list[str] = []  # the codes that were accepted for it
     drift: Literal["fail", "keep", "adopt", "overwrite"] = "fail"  # what becomes of flags that were typed in by hand
+    drains: bool = False  # every node whose kubelet restarts, and not those alone that have to be
 
     @property
     def name(self) -> str:

@@ -53,6 +53,7 @@ class ChangeIntent:
     accepted: tuple[str, ...] = ()
     confirm: ConfirmTimes = ConfirmTimes()
     drift: DriftPolicy = "fail"
+    drains: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +109,7 @@ class Rollout:
             request=intent.request,
             accepted=[*intent.accepted],
             drift=intent.drift,
+            drains=intent.drains,
         )
 
     def target(self, revision: Revision) -> ChangeTarget:

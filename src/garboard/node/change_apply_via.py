@@ -2,6 +2,7 @@
 
 import re
 import socket
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from garboard.change.confirming import refuse_unconfirmable
@@ -50,8 +51,8 @@ def apply_via(asked: ApplyRequest, via: Via, local: LocalNode) -> int:
     if rollout.plan.verdict == "none":
         local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
         return IS_DONE
-    expected = _expected(rollout, request, asked)
-    plan = coordinated_plan(rollout, handed_change(rollout, request, expected, drains=asked.drains))
+    expected = _expected(rollout, request)
+    plan = coordinated_plan(rollout, handed_change(rollout, request, expected))
     if asked.is_shown:
         local.reporter.show(f"{plan_text(rollout.plan)}\nCommands on the nodes:\n\n{cluster_plan_as_text(plan)}")
         return IS_DONE
@@ -87,7 +88,7 @@ def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> t
     if asked.saved is not None:
         request, intent = stale_request(asked.saved, asked.request, intent, observed)
     assert request is not None, "a command says what it asks for"
-    plan = plan_change(observed.snapshot, request, options=options_of(intent, first, drains=asked.drains))
+    plan = plan_change(observed.snapshot, request, options=options_of(intent, first))
     local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
@@ -108,9 +109,9 @@ def _first(asked: ApplyRequest, snapshot: ClusterSnapshot, here: str) -> str:
     return next((each for each in (planned, here) if each in names), names[0])
 
 
-def _expected(rollout: Rollout, request: ChangeRequest, asked: ApplyRequest) -> ChangePlan:
+def _expected(rollout: Rollout, request: ChangeRequest) -> ChangePlan:
     """Return the plan as the first node can make it again without the files that only this machine has seen."""
-    options = options_of(rollout.intent, rollout.here, drains=asked.drains)
+    options = options_of(replace(rollout.intent, drains=False), rollout.here)  # as plans are saved
     return plan_change(from_elsewhere(rollout.snapshot), request, options=options)
 
 

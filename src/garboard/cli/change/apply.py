@@ -84,5 +84,4 @@ def _handed(kubeconfig: str | None) -> ApplyRequest:
         saved=handed.saved,
         intent=handed.intent,
         kubeconfig=kubeconfig,
-        drains=handed.drains,
     )
