@@ -43,6 +43,7 @@ class _Handed(
     rollout_within_seconds: int = 0
     revert_slot_seconds: int = 0
     drift: Literal["fail", "keep", "adopt", "overwrite"] = "fail"
+    replaces_unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +53,12 @@ class CoordinatedChange:
     saved: SavedPlan
     request: ChangeRequest
     intent: ChangeIntent
+    replaces_unfinished: bool = False  # it takes back what is under way
 
 
-def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan) -> bytes:
+def handed_change(
+    rollout: Rollout, request: ChangeRequest, expected: ChangePlan, *, replaces_unfinished: bool = False
+) -> bytes:
     """Return a change for the node where it begins; `expected` is the plan as it is made without files of nodes."""
     state, intent = state_of(rollout.revision), rollout.intent
     patches = None
@@ -76,6 +80,7 @@ def handed_change(rollout: Rollout, request: ChangeRequest, expected: ChangePlan
         rollout_within_seconds=intent.confirm.rollout_s,
         revert_slot_seconds=intent.confirm.slot_s,
         drift=intent.drift,
+        replaces_unfinished=replaces_unfinished,
     )
     return msgspec.json.encode(document)
 
@@ -105,7 +110,9 @@ def read_handed(data: bytes) -> CoordinatedChange:
         drains=found.drains,
     )
     saved = SavedPlan(found.plan, "the coordinator's plan", found.observed)
-    return CoordinatedChange(saved=saved, request=request, intent=intent)
+    return CoordinatedChange(
+        saved=saved, request=request, intent=intent, replaces_unfinished=found.replaces_unfinished
+    )
 
 
 def _request(found: _Handed) -> ChangeRequest:

@@ -52,7 +52,8 @@ def apply_via(asked: ApplyRequest, via: Via, local: LocalNode) -> int:
         local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
         return IS_DONE
     expected = _expected(rollout, request)
-    plan = coordinated_plan(rollout, handed_change(rollout, request, expected))
+    handed = handed_change(rollout, request, expected, replaces_unfinished=asked.replaces_unfinished)
+    plan = coordinated_plan(rollout, handed)
     if asked.is_shown:
         local.reporter.show(f"{plan_text(rollout.plan)}\nCommands on the nodes:\n\n{cluster_plan_as_text(plan)}")
         return IS_DONE

@@ -84,4 +84,5 @@ def _handed(kubeconfig: str | None) -> ApplyRequest:
         saved=handed.saved,
         intent=handed.intent,
         kubeconfig=kubeconfig,
+        replaces_unfinished=handed.replaces_unfinished,
     )
