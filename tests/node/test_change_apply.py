@@ -113,6 +113,11 @@ def test_nodes_are_told_in_the_order_of_the_plan_and_the_first_one_at_the_end_ag
     assert {(words, stdin) for _, words, stdin in told[1:]} == {(("change", "node"), b"")}
 
 
+def test_a_control_plane_that_comes_last_says_itself_that_all_is_done() -> None:
+    plan = coordinated_plan(rollout(unseen(), FLAG), b"{}")
+    assert [part.node for part in plan.parts if isinstance(part, NodePart)] == ["cp1", "cp2", "cp3"]
+
+
 def test_a_change_of_one_node_is_told_to_that_alone() -> None:
     found = rollout(unseen(), FLAG)
     single = replace(found, plan=replace(found.plan, parts=found.plan.parts[:2]))

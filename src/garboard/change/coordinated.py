@@ -110,9 +110,7 @@ def read_handed(data: bytes) -> CoordinatedChange:
         drains=found.drains,
     )
     saved = SavedPlan(found.plan, "the coordinator's plan", found.observed)
-    return CoordinatedChange(
-        saved=saved, request=request, intent=intent, replaces_unfinished=found.replaces_unfinished
-    )
+    return CoordinatedChange(saved=saved, request=request, intent=intent, replaces_unfinished=found.replaces_unfinished)
 
 
 def _request(found: _Handed) -> ChangeRequest:
@@ -125,7 +123,12 @@ def _request(found: _Handed) -> ChangeRequest:
 
 
 def coordinated_plan(rollout: Rollout, handed: bytes) -> ClusterPlan:
-    """Return which node is told what: where it begins, those that follow in order, and who says that all is done."""
+    """Return which node is told what: where it begins, those that follow in order, and who says that all is done.
+
+    A control plane that comes last says so itself; after a worker, the first node does.
+    """
     first = NodePart(node=rollout.here, words=APPLY_WORDS, stdin=handed)
     others = [NodePart(node=name, words=NODE_WORDS) for name in rollout.others]
-    return ClusterPlan((first, *others, *([NodePart(node=rollout.here, words=NODE_WORDS)] if others else [])))
+    last = rollout.snapshot.node(rollout.nodes[-1]) if others else None
+    says_so = last is None or last.is_control_plane
+    return ClusterPlan((first, *others, *([] if says_so else [NodePart(node=rollout.here, words=NODE_WORDS)])))
