@@ -49,11 +49,16 @@ def test_node_carries_out_what_a_coordinator_hands_it_as_that_would(
     is_wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[ApplyRequest] = []
+
+    def carry_out(given: ApplyRequest, _: object) -> int:
+        asked.append(given)
+        return 15
+
     request = sets("scheduler.extraArgs[v]=1")
     found = rollout(f1(), request)
     found = replace(found, intent=replace(found.intent, drains=is_wanted))
     handed = handed_change(found, request, found.plan, replaces_unfinished=is_wanted)
     monkeypatch.setattr("garboard.cli.change.apply.read_file", lambda _: handed)
-    monkeypatch.setattr("garboard.cli.change.apply.apply_change", lambda given, _: asked.append(given) or 15)
+    monkeypatch.setattr("garboard.cli.change.apply.apply_change", carry_out)
     assert run(["change", "apply", "-", "--coordinated", "--yes"]) == 15
     assert [(each.intent, each.replaces_unfinished) for each in asked] == [(found.intent, is_wanted)]
