@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from garboard.change.coordinated import coordinated_plan, handed_change, read_handed
+from garboard.change.coordinated import begins_on, coordinated_plan, handed_change, read_handed
 from garboard.change.document import plan_document
 from garboard.change.node_files import ObservedFiles, with_files
 from garboard.change.node_work import PlanOptions
@@ -116,6 +116,15 @@ def test_nodes_are_told_in_the_order_of_the_plan_and_the_first_one_at_the_end_ag
 def test_a_control_plane_that_comes_last_says_itself_that_all_is_done() -> None:
     plan = coordinated_plan(rollout(unseen(), FLAG), b"{}")
     assert [part.node for part in plan.parts if isinstance(part, NodePart)] == ["cp1", "cp2", "cp3"]
+
+
+def test_it_begins_on_a_control_plane_that_has_something_to_do() -> None:
+    """As one does that goes back from what cp2 alone has got."""
+    of_all = rollout(unseen(), FLAG).plan
+    of_one = replace(of_all, parts=tuple(each for each in of_all.parts if getattr(each, "node", "cp2") == "cp2"))
+    assert [each.node for each in of_one.nodes] == ["cp2"]
+    assert [begins_on(each, unseen(), "cp1") for each in (of_all, of_one)] == ["cp1", "cp2"]
+    assert begins_on(replace(of_one, parts=()), unseen(), "cp1") == "cp1"
 
 
 def test_a_change_of_one_node_is_told_to_that_alone() -> None:

@@ -14,6 +14,7 @@ from garboard.change.record import state_of
 from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState
 from garboard.change.rollout import ChangeIntent, Rollout
 from garboard.change.saved_plan import SavedPlan
+from garboard.change.snapshot import ClusterSnapshot
 from garboard.engine import ClusterPlan, NodePart
 from garboard.errors import BadDocument
 from garboard.phases.node.records import PatchSetContent
@@ -120,6 +121,13 @@ def _request(found: _Handed) -> ChangeRequest:
         }
         return NewPatchSet(content=PatchSetContent(files))
     return RecordedState(texts=found.texts, patch_sets=found.patch_sets, source="the coordinator's change")
+
+
+def begins_on(plan: ChangePlan, snapshot: ClusterSnapshot, first: str) -> str:
+    """Return the control plane where a plan begins: the one that is meant, unless others alone have something to do."""
+    control_planes = {each.name for each in snapshot.control_planes}
+    touched = [each.node for each in plan.nodes if each.node in control_planes]
+    return touched[0] if touched and first not in touched else first
 
 
 def coordinated_plan(rollout: Rollout, handed: bytes) -> ClusterPlan:

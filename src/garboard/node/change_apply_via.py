@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from garboard.change.confirming import refuse_unconfirmable
-from garboard.change.coordinated import coordinated_plan, handed_change
+from garboard.change.coordinated import begins_on, coordinated_plan, handed_change
 from garboard.change.outcomes import (
     IS_DONE,
     ChangeBlocked,
@@ -90,6 +90,9 @@ def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> t
         request, intent = stale_request(asked.saved, asked.request, intent, observed)
     assert request is not None, "a command says what it asks for"
     plan = plan_change(observed.snapshot, request, options=options_of(intent, first))
+    if (other := begins_on(plan, observed.snapshot, first)) != first:
+        first = other
+        plan = plan_change(observed.snapshot, request, options=options_of(intent, first))
     local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
