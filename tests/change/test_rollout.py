@@ -199,6 +199,18 @@ def test_each_node_finds_out_by_itself_what_the_plan_has_for_it(request_: object
         assert _work(own) == _work(parts_of(found.plan, name)), name
 
 
+def test_kube_proxy_of_a_node_that_has_said_that_it_is_done_does_not_restart_again() -> None:
+    snapshot = f2(is_seen=True)
+    found = rollout(snapshot, PROXY)
+    record = begun(found)
+    assert record.target is not None
+    plan = plan_following(_shared_written(snapshot, found), record, record.target, "cp1")
+    assert [step.phase for part in parts_of(plan, "cp1") for step in part.steps] == ["kube-proxy", "gates"]
+    assert parts_of(plan, "cp1", is_reported=True) == ()
+    limit = rollout(snapshot, LIMIT)
+    assert parts_of(limit.plan, "cp1", is_reported=True) == parts_of(limit.plan, "cp1"), "there files decide"
+
+
 def test_node_drains_itself_if_it_runs_more_pods_than_will_fit() -> None:
     """Also a worker, which sees no pods but its own."""
     snapshot = f2(is_seen=True, pods={"cp2": 40, "w1": 35})

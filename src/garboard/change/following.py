@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from garboard.change.engine_plan import node_steps
+from garboard.change.engine_plan import KUBE_PROXY, node_steps
 from garboard.change.node_work import PlanOptions
 from garboard.change.plan import ChangePlan, NodeChange
 from garboard.change.planning import plan_change
@@ -39,8 +39,10 @@ def plan_following(
     return plan_change(former, state_of(wanted), options=options)
 
 
-def parts_of(plan: ChangePlan, node: str) -> tuple[NodeChange, ...]:
-    return tuple(each for each in plan.parts if isinstance(each, NodeChange) and each.node == node)
+def parts_of(plan: ChangePlan, node: str, *, is_reported: bool = False) -> tuple[NodeChange, ...]:
+    """Return what a plan has for a node, without what it has reported already and no file shows: its new kube-proxy."""
+    own = (each for each in plan.parts if isinstance(each, NodeChange) and each.node == node)
+    return tuple(each for each in own if not (is_reported and any(step.phase == KUBE_PROXY for step in each.steps)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
