@@ -126,8 +126,9 @@ benchmark-static-pods: setup  ## Time the swap of static pods beside renaming th
 	@tools/setup/system-packages lab
 	$(BIN)/python -m benchmarks.static_pods.run
 
-benchmark-change: setup  ## Time plans of changes for 303 nodes
-	$(BIN)/python -m benchmarks.change.run
+benchmark-change: setup  ## Time plans of changes, and changes of a cluster beside kubeadm's way (ONLY=plan, ONLY=apply; needs root)
+	@test "$(ONLY)" = plan || tools/setup/system-packages lab
+	$(BIN)/python -m benchmarks.change.run $(if $(ONLY),--only $(ONLY))
 
 benchmark-tunnel: setup  ## Measure the tunnel beside the stock Konnectivity pair, alternating (about half an hour)
 	$(BIN)/python -m benchmarks.tunnel.run

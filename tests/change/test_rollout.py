@@ -199,6 +199,46 @@ def test_each_node_finds_out_by_itself_what_the_plan_has_for_it(request_: object
         assert _work(own) == _work(parts_of(found.plan, name)), name
 
 
+def test_kube_proxy_of_a_node_that_has_said_that_it_is_done_does_not_restart_again() -> None:
+    snapshot = f2(is_seen=True)
+    found = rollout(snapshot, PROXY)
+    record = begun(found)
+    assert record.target is not None
+    plan = plan_following(_shared_written(snapshot, found), record, record.target, "cp1")
+    assert [step.phase for part in parts_of(plan, "cp1") for step in part.steps] == ["kube-proxy", "gates"]
+    assert parts_of(plan, "cp1", is_reported=True) == ()
+    limit = rollout(snapshot, LIMIT)
+    assert parts_of(limit.plan, "cp1", is_reported=True) == parts_of(limit.plan, "cp1"), "there files decide"
+
+
+def test_node_drains_itself_if_it_runs_more_pods_than_will_fit() -> None:
+    """Also a worker, which sees no pods but its own."""
+    snapshot = f2(is_seen=True, pods={"cp2": 40, "w1": 35})
+    found = rollout(snapshot, "KubeletConfiguration:maxPods=20", "shrinks-capacity")
+    assert _drained(found, snapshot) == ["cp2", "w1"]
+
+
+def test_every_node_drains_itself_if_that_was_asked_for() -> None:
+    snapshot = f2(is_seen=True)
+    found = rollout(snapshot, LIMIT)
+    assert _drained(found, snapshot) == []
+    assert _drained(replace(found, intent=replace(found.intent, drains=True)), snapshot) == [*found.others]
+
+
+def _drained(found: Rollout, snapshot: ClusterSnapshot) -> list[str]:
+    """Return which of the nodes that follow are drained while their kubelet restarts."""
+    record, now = begun(found), _shared_written(snapshot, found)
+    assert record.target is not None
+    drained = []
+    for name in found.others:
+        seen = now if name.startswith("cp") else as_worker_sees(now, name)
+        parts = parts_of(plan_following(seen, record, record.target, name), name)
+        phases = [step.phase for part in parts for step in part.steps]
+        assert phases in (["kubelet-config", "gates"], ["drain", "kubelet-config", "gates", "drain"])
+        drained += [name] if "drain" in phases else []
+    return drained
+
+
 def _work(parts: tuple[NodeChange, ...]) -> object:
     """Return what is done: how many members of etcd are up meanwhile is only known where they can be asked."""
     return [

@@ -10,14 +10,12 @@ import pytest
 from garboard.cli.main import run
 from garboard.retry import Pauses, wait_until
 from tests.support.lab.clusters import await_api, await_nodes
-from tools.harness.changing import Changing
+from tools.harness.changing import CONTROL_PLANES, NODES, Changing
 from tools.harness.killing import KillPoint
 from tools.harness.lab import LabUnderTest, put
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
-CONTROL_PLANES = ("cp1", "cp2", "cp3")
-NODES = (*CONTROL_PLANES, "worker1")
 CONFIG = "/var/lib/kubelet/config.yaml"
 ARMED = "/var/lib/garboard/change/armed.json"
 UNITS = "/etc/systemd/system"
@@ -28,26 +26,16 @@ _PROGRAM = "/usr/local/bin/garboard"  # of the node alone: its layer over the ma
 def nodes(ha: LabUnderTest, garboard_in_node: tuple[str, ...]) -> Changing:
     """The nodes with garboard on their PATH, for the units that start it."""
     await_nodes(ha, *NODES)
-    until(lambda: _not_ready(ha))
+    found = Changing(ha, garboard_in_node)
+    found.await_pods()
     for name in NODES:
         put(ha, name, _PROGRAM, f'#!/bin/sh\nexec {shlex.join(garboard_in_node)} "$@"\n')
         ha.exec(name, "chmod", "755", _PROGRAM)
-    return Changing(ha, garboard_in_node)
+    return found
 
 
 def admin(nodes: Changing) -> list[str]:
     return ["--kubeconfig", str(nodes.lab.files.kubeconfig)]
-
-
-def _not_ready(lab: LabUnderTest) -> str | None:
-    """Name a pod of the cluster that is not ready: what it was planned from would move."""
-    pods = json.loads(lab.kubectl("-n", "kube-system", "get", "pods", "-o", "json"))["items"]
-    ready = {each["metadata"]["name"]: each["status"].get("conditions", ()) for each in pods}
-    return next((name for name, found in ready.items() if not _is_ready(found)), None)
-
-
-def _is_ready(conditions: Any) -> bool:
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def runs(nodes: Changing, node: str) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,16 +22,13 @@ from garboard.pki.keys import SystemKeys, read_private_key
 from garboard.pki.spec import CertRequest
 from garboard.retry import Pauses, wait_until
 from tests.support.lab.clusters import await_nodes
-from tools.harness.changing import Changing
-from tools.harness.lab import GARBOARD, LabUnderTest
+from tools.harness.changing import CONTROL_PLANES, NODES, Changing, SeenNodes
+from tools.harness.lab import LabUnderTest
 
 pytestmark = [pytest.mark.lab, pytest.mark.verify, pytest.mark.timeout(900)]
 
-CONTROL_PLANES = ("cp1", "cp2", "cp3")
-NODES = (*CONTROL_PLANES, "worker1")
 SCHEDULER = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 PKI, WAITING = "/etc/kubernetes/pki", "/var/lib/garboard/signing"
-OWN = {"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kube-proxy"}
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +40,7 @@ def nodes(ha: LabUnderTest, garboard_in_node: tuple[str, ...]) -> Changing:
 @pytest.fixture
 def via(nodes: Changing, tmp_path: Path, state_dir: Path) -> list[str]:
     """The flags with which all nodes are reached from the machine of the lab."""
-    script = tmp_path / "carrier"
-    inside = shlex.join([GARBOARD, "lab", "exec", "--name", nodes.lab.name])
-    script.write_text(f'#!/bin/sh\nnode=$1; shift 2\nexec {inside} "$node" -- {shlex.join(nodes.garboard)} "$@"\n')
-    script.chmod(0o755)
-    return ["--via", f"{script} {{node}}", "--kubeconfig", str(nodes.lab.files.kubeconfig)]
+    return nodes.carried(tmp_path / "carrier")
 
 
 def type_in(nodes: Changing, flag: str, *names: str) -> None:
@@ -80,12 +72,11 @@ def test_hand_edits_are_recorded_and_no_node_is_touched(nodes: Changing) -> None
     type_in(nodes, "--profiling=false", *CONTROL_PLANES)
     type_in(nodes, "--v=3", "cp2")
     assert {name for name, _ in left_edits(nodes)} == {*CONTROL_PLANES}
-    files = {name: nodes.files(name) for name in NODES}
-    containers = {name: nodes.containers(name) for name in NODES}
+    before = SeenNodes.now(nodes)
     done = nodes.run("cp1", "drift", "--adopt", "--yes", "--message", "they stay")
     assert done.returncode == 0, done.stderr
-    assert {name: nodes.files(name) for name in NODES} == files
-    assert {name for name in NODES if nodes.started(name, containers[name]) & OWN} == set()
+    since = before.since()
+    assert not any([*since.changed.values(), *since.restarted.values(), since.kubelets])
     stored = nodes.stored("kubeadm-config")["ClusterConfiguration"]
     assert '- name: profiling\n    value: "false"' in stored
     assert "name: v\n" not in stored
@@ -101,7 +92,7 @@ def test_hand_edits_are_taken_out_on_every_node_that_has_them(
 ) -> None:
     before = {name: nodes.lab.exec(name, "cat", SCHEDULER).stdout for name in CONTROL_PLANES}
     type_in(nodes, "--kube-api-qps=51", "cp1", "cp3")
-    containers = {name: nodes.containers(name) for name in NODES}
+    seen = SeenNodes.now(nodes)
     only = ["--only", "kube-scheduler:--kube-api-qps"]
     assert run(["change", "drift", "--correct", *only, "-o", "json", *via[2:]]) == 10
     plan = json.loads(capfd.readouterr().out)
@@ -112,8 +103,9 @@ def test_hand_edits_are_taken_out_on_every_node_that_has_them(
     assert {name: sorted(text.split()) for name, text in after.items()} == {
         name: sorted(text.split()) for name, text in before.items()
     }
-    started = {name: nodes.started(name, containers[name]) & OWN for name in NODES}
-    assert started == {"cp1": {"kube-scheduler"}, "cp2": set(), "cp3": {"kube-scheduler"}, "worker1": set()}
+    assert seen.since().restarted == {
+        "cp1": {"kube-scheduler"}, "cp2": set(), "cp3": {"kube-scheduler"}, "worker1": set(),
+    }  # fmt: skip
     assert left_edits(nodes) == []
 
 
@@ -151,12 +143,11 @@ def test_name_comes_into_certificates_that_somebody_else_signs(
 def test_component_restarts_on_every_node_that_has_it_and_nothing_else(
     nodes: Changing, via: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    files = {name: nodes.files(name) for name in NODES}
-    containers = {name: nodes.containers(name) for name in NODES}
+    before = SeenNodes.now(nodes)
     assert run(["change", "restart", "kube-scheduler", "--yes", *via]) == 0, capfd.readouterr().err
-    assert {name: nodes.files(name) for name in NODES} == files
-    started = {name: nodes.started(name, containers[name]) & OWN for name in NODES}
-    assert started == {name: {"kube-scheduler"} if name in CONTROL_PLANES else set() for name in NODES}
+    since = before.since()
+    assert not any(since.changed.values())
+    assert since.restarted == {name: {"kube-scheduler"} if name in CONTROL_PLANES else set() for name in NODES}
 
 
 def _take_authority(nodes: Changing) -> IssuedPair:

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from garboard.change.coordinated import coordinated_plan, handed_change, read_handed
+from garboard.change.coordinated import begins_on, coordinated_plan, handed_change, read_handed
 from garboard.change.document import plan_document
 from garboard.change.drift_request import AskedChange, DriftRequest
 from garboard.change.node_files import ObservedFiles, with_files
@@ -21,7 +21,7 @@ from garboard.documents import Json, read_yaml
 from garboard.engine import NodePart
 from garboard.errors import BadDocument, StalePlan
 from garboard.manifests.kubelet import CONFIG_FILE, INSTANCE_CONFIG_FILE
-from garboard.node.change_apply import from_elsewhere, stale_request
+from garboard.node.change_apply import from_elsewhere, options_of, stale_request
 from garboard.node.change_drift import resolved
 from garboard.node.change_observe import ObservedCluster
 from garboard.phases.node.records import PatchSetContent
@@ -70,7 +70,7 @@ def test_a_node_can_look_at_its_cluster_as_others_do() -> None:
 def test_what_a_coordinator_hands_over_is_carried_out_by_the_first_node(request_: ChangeRequest) -> None:
     found = rollout(unseen(), request_)
     expected = plan_change(unseen(), request_, options=PlanOptions(first="cp1"))
-    handed = read_handed(handed_change(found, request_, expected, drains=False))
+    handed = read_handed(handed_change(found, request_, expected))
     assert handed.intent == found.intent
     observed = ObservedCluster(snapshot=on_node(unseen(), "cp1"), here="cp1")
     request, intent = stale_request(handed.saved, handed.request, handed.intent, observed)
@@ -112,7 +112,7 @@ def test_what_becomes_of_hand_edits_is_handed_over_as_well(policy: Literal["adop
     request = resolved(asked, elsewhere)
     found = rollout(elsewhere.snapshot, request)
     handed_request = asked if policy == "overwrite" else request
-    handed = read_handed(handed_change(found, handed_request, found.plan, drains=False))
+    handed = read_handed(handed_change(found, handed_request, found.plan))
     again, _ = stale_request(handed.saved, handed.request, handed.intent, on_first)
     plan = plan_change(on_first.snapshot, resolved(again, on_first), options=PlanOptions(first="cp1"))
     assert [each.node for each in plan.nodes] == ([] if policy == "adopt" else ["cp1", "cp2", "cp3"])
@@ -123,13 +123,26 @@ def test_what_becomes_of_hand_edits_is_handed_over_as_well(policy: Literal["adop
 def test_what_takes_the_place_of_an_unfinished_change_says_so() -> None:
     found = rollout(unseen(), FLAG)
     for is_rollback in (True, False):
-        handed = handed_change(found, FLAG, found.plan, drains=False, replaces_unfinished=is_rollback)
+        handed = handed_change(found, FLAG, found.plan, replaces_unfinished=is_rollback)
         assert read_handed(handed).replaces_unfinished is is_rollback
+
+
+def test_nodes_are_drained_where_a_coordinator_says_so_for_a_plan_that_was_saved_without() -> None:
+    asked = sets("KubeletConfiguration:maxPods=250")
+    found = rollout(unseen(), asked)
+    draining = replace(found, intent=replace(found.intent, drains=True))
+    handed = read_handed(handed_change(draining, asked, found.plan))
+    observed = ObservedCluster(snapshot=on_node(unseen(), "cp1"), here="cp1")
+    request, intent = stale_request(handed.saved, handed.request, handed.intent, observed)
+    plan = plan_change(unseen(), resolved(request, observed), options=options_of(intent, "cp1"))
+    phases = {each.node: [step.phase for step in each.steps] for each in plan.nodes}
+    assert set(phases) == {each.name for each in unseen().nodes}
+    assert all(each == ["drain", "kubelet-config", "gates", "drain"] for each in phases.values())
 
 
 def test_what_moved_on_the_way_is_refused_with_who_wrote_it() -> None:
     found = rollout(unseen(), FLAG)
-    handed = read_handed(handed_change(found, FLAG, found.plan, drains=False))
+    handed = read_handed(handed_change(found, FLAG, found.plan))
     map_ = unseen().config_maps["kubelet-config"]
     text = map_.data["kubelet"].replace("rotateCertificates: true", "rotateCertificates: false")
     moved = msgspec.structs.replace(
@@ -151,6 +164,20 @@ def test_nodes_are_told_in_the_order_of_the_plan_and_the_first_one_at_the_end_ag
     assert told[0] == ("cp2", ("change", "apply"), b"{}")
     assert [node for node, _, _ in told] == ["cp2", "cp1", "cp3", "w1", "w2", "w3", "cp2"]
     assert {(words, stdin) for _, words, stdin in told[1:]} == {(("change", "node"), b"")}
+
+
+def test_a_control_plane_that_comes_last_says_itself_that_all_is_done() -> None:
+    plan = coordinated_plan(rollout(unseen(), FLAG), b"{}")
+    assert [part.node for part in plan.parts if isinstance(part, NodePart)] == ["cp1", "cp2", "cp3"]
+
+
+def test_it_begins_on_a_control_plane_that_has_something_to_do() -> None:
+    """As one does that goes back from what cp2 alone has got."""
+    of_all = rollout(unseen(), FLAG).plan
+    of_one = replace(of_all, parts=tuple(each for each in of_all.parts if getattr(each, "node", "cp2") == "cp2"))
+    assert [each.node for each in of_one.nodes] == ["cp2"]
+    assert [begins_on(each, unseen(), "cp1") for each in (of_all, of_one)] == ["cp1", "cp2"]
+    assert begins_on(replace(of_one, parts=()), unseen(), "cp1") == "cp1"
 
 
 def test_a_change_of_one_node_is_told_to_that_alone() -> None:

@@ -200,7 +200,11 @@ def test_worker_is_read_with_the_kubeconfig_of_its_kubelet(
     assert [each.name for each in found.snapshot.nodes] == [INPUTS.node_name]
     assert found.snapshot.nodes[0].kubelet_flags == 'KUBELET_KUBEADM_ARGS="--v=2"\n'
     assert [note.partition(":")[0] for note in found.notes] == ["anything but this node"]
-    assert len(api.asked) == 3
+    (own,) = found.snapshot.nodes
+    assert own.pods is not None
+    assert own.pods.count == 8, "it may have to be drained"
+    assert f"fieldSelector=spec.nodeName%3D{INPUTS.node_name}" in api.queries[-1]
+    assert len(api.asked) == 4
 
 
 def test_nobody_is_asked_without_a_kubeconfig(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ _OWNERS = {
     "lab/test_change_apply.py": "change",
     "lab/test_change_confirm.py": "change",
     "lab/test_change_drift.py": "change",
+    "lab/test_change_cut_short.py": "change",
     "lab/test_concurrent_joins.py": "lifecycle",
     "lab/test_fleet.py": "fleet",
     "lab/test_fleet_jobs.py": "fleet",

@@ -16,6 +16,7 @@ from garboard.change.record import state_of
 from garboard.change.request import DriftAdoption, NewPatchSet, RecordedState
 from garboard.change.rollout import ChangeIntent, Rollout
 from garboard.change.saved_plan import SavedPlan
+from garboard.change.snapshot import ClusterSnapshot
 from garboard.engine import ClusterPlan, NodePart
 from garboard.errors import BadDocument
 from garboard.phases.node.records import PatchSetContent
@@ -77,7 +78,6 @@ class CoordinatedChange:
     saved: SavedPlan
     request: AskedChange
     intent: ChangeIntent
-    drains: bool = False
     replaces_unfinished: bool = False  # it takes the place of one that nodes have not followed yet
 
 
@@ -90,7 +90,7 @@ def _from_text(files: Mapping[str, str]) -> PatchSetContent:
 
 
 def handed_change(
-    rollout: Rollout, request: AskedChange, expected: ChangePlan, *, drains: bool, replaces_unfinished: bool = False
+    rollout: Rollout, request: AskedChange, expected: ChangePlan, *, replaces_unfinished: bool = False
 ) -> bytes:
     """Return a change for the node where it begins; `expected` is the plan as it is made without files of nodes."""
     state, intent = state_of(rollout.revision), rollout.intent
@@ -105,7 +105,7 @@ def handed_change(
         message=intent.message,
         request=intent.request,
         accepted=[*intent.accepted],
-        drains=drains,
+        drains=intent.drains,
         confirm_within_seconds=intent.confirm.confirm_s,
         rollout_within_seconds=intent.confirm.rollout_s,
         revert_slot_seconds=intent.confirm.slot_s,
@@ -139,15 +139,10 @@ def read_handed(data: bytes) -> CoordinatedChange:
             slot_s=found.revert_slot_seconds,
         ),
         drift=found.drift,
+        drains=found.drains,
     )
     saved = SavedPlan(found.plan, "the coordinator's plan", found.observed)
-    return CoordinatedChange(
-        saved=saved,
-        request=request,
-        intent=intent,
-        drains=found.drains,
-        replaces_unfinished=found.replaces_unfinished,
-    )
+    return CoordinatedChange(saved=saved, request=request, intent=intent, replaces_unfinished=found.replaces_unfinished)
 
 
 def _request(found: _Handed) -> AskedChange:
@@ -160,8 +155,20 @@ def _request(found: _Handed) -> AskedChange:
     return RecordedState(texts=found.texts, patch_sets=found.patch_sets, source="the coordinator's change")
 
 
+def begins_on(plan: ChangePlan, snapshot: ClusterSnapshot, first: str) -> str:
+    """Return the control plane where a plan begins: the one that is meant, unless others alone have something to do."""
+    control_planes = {each.name for each in snapshot.control_planes}
+    touched = [each.node for each in plan.nodes if each.node in control_planes]
+    return touched[0] if touched and first not in touched else first
+
+
 def coordinated_plan(rollout: Rollout, handed: bytes) -> ClusterPlan:
-    """Return which node is told what: where it begins, those that follow in order, and who says that all is done."""
+    """Return which node is told what: where it begins, those that follow in order, and who says that all is done.
+
+    A control plane that comes last says so itself; after a worker, the first node does.
+    """
     first = NodePart(node=rollout.here, words=APPLY_WORDS, stdin=handed)
     others = [NodePart(node=name, words=NODE_WORDS) for name in rollout.others]
-    return ClusterPlan((first, *others, *([NodePart(node=rollout.here, words=NODE_WORDS)] if others else [])))
+    last = rollout.snapshot.node(rollout.nodes[-1]) if others else None
+    says_so = last is None or last.is_control_plane
+    return ClusterPlan((first, *others, *([] if says_so else [NodePart(node=rollout.here, words=NODE_WORDS)])))

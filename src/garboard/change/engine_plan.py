@@ -41,7 +41,7 @@ WORDS = ("change", "node", "--yes")  # our command on a node
 SNAPSHOTS = "/var/lib/garboard/etcd-snapshots"
 _KEPT_SNAPSHOTS = 2
 _KUBELET, _KUBELET_S, _CONFIG_MODE = "kubelet", 240.0, 0o644
-_STATIC_PODS, _SNAPSHOT, _DRAIN, _KUBELET_CONFIG, _KUBE_PROXY, _GATES, _KUBECONFIGS = (
+_STATIC_PODS, _SNAPSHOT, _DRAIN, _KUBELET_CONFIG, KUBE_PROXY, _GATES, _KUBECONFIGS = (
     "static-pods",
     "etcd-snapshot",
     "drain",
@@ -50,7 +50,7 @@ _STATIC_PODS, _SNAPSHOT, _DRAIN, _KUBELET_CONFIG, _KUBE_PROXY, _GATES, _KUBECONF
     "gates",
     "kubeconfig/all",
 )
-_WITH_ACTIONS = (_SNAPSHOT, _DRAIN, _KUBELET_CONFIG, _KUBE_PROXY, _GATES, _KUBECONFIGS)
+_WITH_ACTIONS = (_SNAPSHOT, _DRAIN, _KUBELET_CONFIG, KUBE_PROXY, _GATES, _KUBECONFIGS)
 # Pods have a grace period of 30 s; the API server looks at its certificate once a minute if it misses the change.
 _PROXY_S, _SERVED_S = 120.0, 120.0
 _SHORT_S = (
@@ -109,7 +109,7 @@ def _node_steps(part: NodeChange, node: SnapshotNode, snapshot: ClusterSnapshot,
             yield from _placed(step.phase, found)
         elif step.phase == _KUBELET_CONFIG:
             yield from (replace(each, unit=_KUBELET) for each in _placed(step.phase, _kubelet(step, node)))
-        elif step.phase == _KUBE_PROXY:
+        elif step.phase == KUBE_PROXY:
             yield from _placed(
                 step.phase, proxy_steps(node, step.cause, next(each.url for each in part.steps if each is not step))
             )

@@ -8,7 +8,7 @@ from garboard.change.adopting import DriftOf
 from garboard.change.correcting import correction_of
 from garboard.change.drift_names import DriftNames
 from garboard.change.drifting import ClusterDrift, drift_of_files
-from garboard.change.engine_plan import node_steps
+from garboard.change.engine_plan import KUBE_PROXY, node_steps
 from garboard.change.node_work import PlanOptions
 from garboard.change.plan import ChangePlan, NodeChange
 from garboard.change.planning import plan_change
@@ -47,7 +47,7 @@ def plan_following(
         return _plan_correcting(as_recorded(snapshot, wanted), record, target, node, accepted, drift_of)
     former = as_recorded(snapshot, revision_before(record, wanted, node))
     codes = tuple(dict.fromkeys((*wanted.accepted, *accepted)))
-    options = PlanOptions(accepted=codes, first=target.canary, drift=wanted.drift)
+    options = PlanOptions(accepted=codes, first=target.canary, drains=wanted.drains, drift=wanted.drift)
     return plan_change(former, state_of(wanted), options=options)
 
 
@@ -65,11 +65,15 @@ def _plan_correcting(
     drift = ClusterDrift() if is_done or node not in target.nodes else drift_of(snapshot)
     codes = tuple(dict.fromkeys((*wanted.accepted, *accepted)))
     request = correction_of(drift, DriftNames.parse(wanted.corrects), node=node)
-    return plan_change(snapshot, request, options=PlanOptions(accepted=codes, first=target.canary))
+    return plan_change(
+        snapshot, request, options=PlanOptions(accepted=codes, first=target.canary, drains=wanted.drains)
+    )
 
 
-def parts_of(plan: ChangePlan, node: str) -> tuple[NodeChange, ...]:
-    return tuple(each for each in plan.parts if isinstance(each, NodeChange) and each.node == node)
+def parts_of(plan: ChangePlan, node: str, *, is_reported: bool = False) -> tuple[NodeChange, ...]:
+    """Return what a plan has for a node, without what it has reported already and no file shows: its new kube-proxy."""
+    own = (each for each in plan.parts if isinstance(each, NodeChange) and each.node == node)
+    return tuple(each for each in own if not (is_reported and any(step.phase == KUBE_PROXY for step in each.steps)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

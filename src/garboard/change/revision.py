@@ -65,6 +65,7 @@ class Revision(_Recorded, frozen=True, kw_only=True):
     accepted: list[str] = []  # the codes that were accepted for it
     drift: Literal["fail", "keep", "adopt", "overwrite"] = "fail"  # what becomes of flags that were typed in by hand
     corrects: list[str] = []  # which hand edits go with it, if that is all that it does
+    drains: bool = False  # every node whose kubelet restarts, and not those alone that have to be
 
     @property
     def name(self) -> str:

@@ -63,6 +63,7 @@ class ChangeIntent:
     accepted: tuple[str, ...] = ()
     confirm: ConfirmTimes = ConfirmTimes()
     drift: DriftPolicy = "fail"
+    drains: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +120,7 @@ class Rollout:
             accepted=[*intent.accepted],
             drift=intent.drift,
             corrects=[*self.plan.corrects],
+            drains=intent.drains,
         )
 
     def target(self, revision: Revision) -> ChangeTarget:

@@ -59,7 +59,7 @@ from garboard.engine.execute import (
     StepContext,
     refuse_units,
 )
-from garboard.engine.gate import Evidence, Gate, GateFailed, Probe
+from garboard.engine.gate import Evidence, Gate, GateFailed, Probe, WillNotOpen
 from garboard.engine.journal import ClusterPlace, Journal, Progress, RunHeader, RunRecord, RunStore, read_run
 from garboard.engine.placeholder import ExpiryPlaceholder, FilePlaceholder, OutcomePlaceholder
 from garboard.engine.plan import Note, Observation, Plan, Precondition, QuorumChange, Step
@@ -150,6 +150,7 @@ __all__ = [
     "UndoLimits",
     "UndoRefused",
     "Unmount",
+    "WillNotOpen",
     "WriteFile",
     "added_members",
     "cluster_plan_as_json",

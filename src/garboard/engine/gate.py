@@ -55,15 +55,20 @@ class Gate(ABC):
         return GateFailed(self, found, evidence)
 
 
+class WillNotOpen(Exception):
+    """What a probe raises that has seen why its gate never opens, and says so: nobody has to wait any longer."""
+
+
 class GateFailed(GarboardError):
-    """A gate did not open in time. Its message carries the evidence, one fact in a line."""
+    """A gate did not open in time, or never will. Its message carries the evidence, one fact in a line."""
 
     default_class = "gate-timeout"
 
-    def __init__(self, gate: Gate, found: str, evidence: Evidence) -> None:
+    def __init__(self, gate: Gate, found: str, evidence: Evidence, *, is_final: bool = False) -> None:
         lines = "".join(f"\n  {line}" for text in evidence.lines for line in text.splitlines())
+        waited = "waited" if is_final else f"waited {gate.timeout_s:.0f} s"
         super().__init__(
-            f"waited {gate.timeout_s:.0f} s in vain for {gate.name}: {found}{lines}",
+            f"{waited} in vain for {gate.name}: {found}{lines}",
             hint=evidence.next_command or None,
         )
         self.evidence = evidence

@@ -112,10 +112,17 @@ class KubeClient:
         return self._listed(first, _whole)
 
     def list_parts(
-        self, kind: str, keep: Callable[[dict[str, Json]], T], namespace: str = "", *, page_size: int = PAGE_SIZE
+        self,
+        kind: str,
+        keep: Callable[[dict[str, Json]], T],
+        namespace: str = "",
+        *,
+        fields: str = "",
+        page_size: int = PAGE_SIZE,
     ) -> tuple[T, ...]:
         """Return what `keep` takes of each object of a kind: a large list is never in memory as a whole."""
-        return self._listed(requests.list_objects(self.resource(kind), namespace, page_size=page_size), keep)
+        first = requests.list_objects(self.resource(kind), namespace, fields=fields, page_size=page_size)
+        return self._listed(first, keep)
 
     def _listed(self, first: ApiRequest, keep: Callable[[dict[str, Json]], T]) -> tuple[T, ...]:
         try:

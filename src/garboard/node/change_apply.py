@@ -60,7 +60,6 @@ class ApplyRequest:
     command: str = "change apply"
     intent: ChangeIntent = ChangeIntent()
     kubeconfig: str | None = None
-    drains: bool = False
     is_asked: bool = True
     is_shown: bool = False
     waits: bool = False
@@ -136,8 +135,7 @@ def _planned(asked: ApplyRequest, node: ChangedNode) -> Rollout:
         _refuse_elsewhere(asked.saved, observed.snapshot, node.name)
         request, intent = stale_request(asked.saved, asked.request, intent, observed)
     assert request is not None, "a command says what it asks for"
-    options = options_of(intent, node.name, drains=asked.drains)
-    plan = plan_change(snapshot, resolved(request, observed), options=options)
+    plan = plan_change(snapshot, resolved(request, observed), options=options_of(intent, node.name))
     node.local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
@@ -170,12 +168,13 @@ def stale_request(
     return request, replace(intent, accepted=accepted)
 
 
-def options_of(intent: ChangeIntent, first: str, *, drains: bool = False) -> PlanOptions:
-    return PlanOptions(accepted=intent.accepted, first=first, drains=drains, drift=intent.drift)
+def options_of(intent: ChangeIntent, first: str) -> PlanOptions:
+    return PlanOptions(accepted=intent.accepted, first=first, drains=intent.drains, drift=intent.drift)
 
 
 def _again(snapshot: ClusterSnapshot, request: ChangeRequest, saved: SavedPlan, intent: ChangeIntent) -> ChangePlan:
-    return plan_change(snapshot, request, options=options_of(intent, saved.first))
+    # A plan is saved before anybody says that all nodes are drained.
+    return plan_change(snapshot, request, options=options_of(replace(intent, drains=False), saved.first))
 
 
 def from_elsewhere(snapshot: ClusterSnapshot) -> ClusterSnapshot:

@@ -115,14 +115,15 @@ def _planned(asked: NodeRequest, node: ChangedNode) -> _Followed | None:
     if plan.is_blocked or plan.unconfirmed:
         refuse_blocked(plan)
     states = {each.node: each.state for each in record.states}
+    is_reported = node.name not in target.nodes or states.get(node.name) == "done"
     following = FollowingNode(
         name=node.name,
         is_control_plane=node.is_control_plane,
         target=target,
         snapshot=observed.snapshot,
         now=datetime.now(UTC),
-        parts=parts_of(plan, node.name),
-        is_reported=node.name not in target.nodes or states.get(node.name) == "done",
+        parts=parts_of(plan, node.name, is_reported=is_reported),
+        is_reported=is_reported,
         is_last=all(state == "done" for name, state in states.items() if name != node.name),
         target_version=record.target_version,
     )

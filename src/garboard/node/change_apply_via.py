@@ -2,10 +2,11 @@
 
 import re
 import socket
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from garboard.change.confirming import refuse_unconfirmable
-from garboard.change.coordinated import coordinated_plan, handed_change
+from garboard.change.coordinated import begins_on, coordinated_plan, handed_change
 from garboard.change.drift_request import DriftRequest
 from garboard.change.outcomes import (
     IS_DONE,
@@ -95,8 +96,11 @@ def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> t
     assert request is not None, "a command says what it asks for"
     if isinstance(request, DriftRequest) and request.policy == "adopt":
         request = resolved(request, observed)  # it is recorded as it was seen here
-    options = options_of(intent, first, drains=asked.drains)
-    plan = plan_change(observed.snapshot, resolved(request, observed), options=options)
+    change = resolved(request, observed)
+    plan = plan_change(observed.snapshot, change, options=options_of(intent, first))
+    if (other := begins_on(plan, observed.snapshot, first)) != first:
+        first = other
+        plan = plan_change(observed.snapshot, change, options=options_of(intent, first))
     local.warn(plan.warnings)
     if plan.verdict != "none":
         refuse_blocked(plan)
@@ -107,11 +111,9 @@ def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> t
     )
     # The plan as the first node can make it again, without the files that only this machine has seen.
     seen = from_elsewhere(observed.snapshot)
-    expected = plan_change(seen, resolved(request, observed, seen), options=options)
-    handed = handed_change(
-        rollout, request, expected, drains=asked.drains, replaces_unfinished=asked.replaces_unfinished
-    )
-    return rollout, handed
+    as_saved = options_of(replace(intent, drains=False), first)
+    expected = plan_change(seen, resolved(request, observed, seen), options=as_saved)
+    return rollout, handed_change(rollout, request, expected, replaces_unfinished=asked.replaces_unfinished)
 
 
 def _first(asked: ApplyRequest, snapshot: ClusterSnapshot, here: str) -> str:

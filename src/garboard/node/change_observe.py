@@ -90,7 +90,7 @@ def kubeconfig_of(given: str | None) -> AdminKubeconfig:
 
 
 def _observe_as_node(admin: AdminKubeconfig, paths: tuple[str, ...]) -> ObservedCluster:
-    """Read what the user of a kubelet may see: the configuration of the cluster, and its own Node."""
+    """Read what the user of a kubelet may see: the configuration of the cluster, its own Node, and the pods of that."""
     name = own_name(NodeMachine(None), b"")
     with admin.connect() as client:
         found = {each: _read(client, each) for each in _OF_NODES}
@@ -98,8 +98,9 @@ def _observe_as_node(admin: AdminKubeconfig, paths: tuple[str, ...]) -> Observed
         if at(node, "metadata", "annotations", PATCH_SET):
             with suppress(Forbidden):  # who may read the record of patches is stored with it
                 found[reads.PATCH_RECORD] = _read(client, reads.PATCH_RECORD)
+        pods = client.list_parts(reads.PODS.kind, pod_facts, fields=f"spec.nodeName={name}")
     found[reads.NODES] = (node,) if node else ()
-    snapshot = snapshot_of(FoundObjects(found, (), _now()))
+    snapshot = snapshot_of(FoundObjects(found, pods, _now()))
     note = f"anything but this node: {KUBELET_CONF} may not; name an administrator's kubeconfig with --kubeconfig"
     observed = _with_own_node(ObservedCluster(snapshot=snapshot, is_whole=False), admin, paths)
     return replace(observed, notes=(*observed.notes, note))

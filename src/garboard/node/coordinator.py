@@ -205,6 +205,7 @@ class Coordinator:
             part.node,
             (*words, "--lease", str(token)),
             stdin=stdin,
+            before=before,
             timeout_s=self._options.part_within_s,
             find_out_s=self._options.find_out_s,
         )

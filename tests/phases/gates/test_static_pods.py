@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from garboard.documents import Json
-from garboard.engine import Evidence, Gate
+from garboard.engine import Evidence, Gate, GateFailed
 from garboard.model.paths import manifest_path
+from garboard.node.interpreters import ProbingWaiter
 from garboard.phases.gates import (
     Answer,
     ApiServerReady,
@@ -70,6 +71,44 @@ def test_container_of_the_same_name_in_another_pod_does_not_count(node: StaticPo
     probe()
     node.sleep(5.1)
     assert probe() is None
+
+
+LOG = "2026-11-15T12:00:00Z stderr F Error: unknown flag: --no-such-flag"
+
+
+def refusing(flag: str, *, log: str = LOG, status: int = 1) -> MemoryNodeView:
+    """Return a node whose scheduler has ended, and whose manifest has a flag more than usual."""
+    manifest = f"spec: {{containers: [{{command: [{SCHEDULER}, {flag}]}}]}}"
+    ended = ObservedContainer(
+        id="c", name=SCHEDULER, pod="p", is_running=False, is_static=True, exit_code=status, log_path="/log"
+    )
+    return MemoryNodeView(
+        files={manifest_path(SCHEDULER): manifest.encode(), "/log": f"Usage:\n{log}\n".encode()}, running=[ended]
+    )
+
+
+def test_nobody_waits_for_a_component_that_does_not_have_a_flag_of_its_manifest() -> None:
+    with pytest.raises(
+        GateFailed, match=r"^waited in vain for kube-scheduler to run .*flag --no-such-flag, and"
+    ) as told:
+        ProbingWaiter(refusing("--no-such-flag=1")).wait(SETTLED)
+    assert any("unknown flag: --no-such-flag" in line for line in told.value.evidence.lines)
+    assert not ProbingWaiter(refusing("--no-such-flag=1")).is_open(SETTLED)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        pytest.param(refusing("--v=2"), id="the manifest before it has been put back"),
+        pytest.param(refusing("--no-such-flag=1", status=0), id="it was ended from outside"),
+        pytest.param(refusing("--no-such-flag=1", log="stderr F cannot reach etcd"), id="another reason"),
+        pytest.param(
+            refusing("--no-such-flag=1", log="stderr F it said unknown flag: --no-such-flag"), id="a quotation"
+        ),
+    ],
+)
+def test_component_that_has_ended_for_another_reason_may_still_come(node: MemoryNodeView) -> None:
+    assert SETTLED.probe(node)() == f"{SCHEDULER}: no container of it runs"
 
 
 def test_container_that_runs_and_does_not_answer_is_not_settled(node: StaticPodNode) -> None:

@@ -95,6 +95,5 @@ def _handed(kubeconfig: str | None) -> ApplyRequest:
         saved=handed.saved,
         intent=handed.intent,
         kubeconfig=kubeconfig,
-        drains=handed.drains,
         replaces_unfinished=handed.replaces_unfinished,
     )

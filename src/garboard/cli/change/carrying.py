@@ -72,13 +72,13 @@ class ApplyFlags:
 
     def of(self, asked: ApplyRequest) -> ApplyRequest:
         """Return a request that is carried out in this way."""
+        intent = replace(asked.intent, drains=self.drains or asked.intent.drains)
         return replace(
             asked,
             is_asked=not self.yes,
             waits=self.waits,
-            drains=self.drains or asked.drains,
             is_shown=self.is_shown,
-            intent=replace(asked.intent, confirm=self._confirm) if self.confirm_within else asked.intent,
+            intent=replace(intent, confirm=self._confirm) if self.confirm_within else intent,
             lease=LeaseToken.parse(self.lease) if self.lease else None,
         )
 

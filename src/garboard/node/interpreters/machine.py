@@ -1,6 +1,7 @@
 """What a run does on its own machine besides files: issue certificates, control services and links, show, wait."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from garboard.engine import (
@@ -10,12 +11,14 @@ from garboard.engine import (
     ControlTimer,
     ControlUnitFile,
     Gate,
+    GateFailed,
     Interpreters,
     Issue,
     IssuedFile,
     IssueRequest,
     ShowMessage,
     StepContext,
+    WillNotOpen,
 )
 from garboard.engine.pre_image import digest_of
 from garboard.errors import GarboardError
@@ -223,12 +226,17 @@ class ProbingWaiter:
     clock: Clock = CLOCK
 
     def wait(self, gate: Gate) -> None:
-        found = wait_until(gate.probe(self.view), timeout_s=gate.timeout_s, pauses=gate.pauses, clock=self.clock)
+        try:
+            found = wait_until(gate.probe(self.view), timeout_s=gate.timeout_s, pauses=gate.pauses, clock=self.clock)
+        except WillNotOpen as seen:
+            raise GateFailed(gate, str(seen), gate.evidence(self.view), is_final=True) from None
         if found is not None:
             raise gate.failure(found, gate.evidence(self.view))
 
     def is_open(self, gate: Gate) -> bool:
-        return gate.probe(self.view)() is None
+        with suppress(WillNotOpen):
+            return gate.probe(self.view)() is None
+        return False
 
 
 @dataclass(frozen=True, slots=True)

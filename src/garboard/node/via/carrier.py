@@ -152,14 +152,21 @@ class Carrier:
         return _outcome(status, timeout_s)
 
     def change(
-        self, node: str, words: Sequence[str], *, stdin: bytes = b"", timeout_s: float, find_out_s: float
+        self,
+        node: str,
+        words: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        before: RemoteStatus | None = None,
+        timeout_s: float,
+        find_out_s: float,
     ) -> CommandEnded | CommandFound:
         """Run a command that changes a node; if the connection is lost, ask the node until it is known what happened.
 
-        Raise `NodeUnknown` if that is not known within `find_out_s`.
+        Raise `NodeUnknown` if that is not known within `find_out_s`. `before` is what the node has just said.
         """
         assert node in self._same_version, "the versions of all nodes are compared before the first write"
-        before = self.status(node)
+        before = before or self.status(node)
         outcome = self.run(node, words, stdin=stdin, timeout_s=timeout_s)
         if isinstance(outcome, CommandEnded):
             return outcome

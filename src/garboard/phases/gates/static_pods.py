@@ -4,21 +4,24 @@ Both gates look at manifests that are there or away, not at what a run did: they
 or taken back half-way.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 from garboard.documents import Json
-from garboard.engine import Evidence, Gate, Probe, Tagged
+from garboard.engine import Evidence, Gate, Probe, Tagged, WillNotOpen
 from garboard.model.addresses import join_host_port
 from garboard.model.paths import manifest_path
-from garboard.phases.gates.control_plane import container_of, server_of
+from garboard.phases.gates.control_plane import component_flags, container_of, server_of
 from garboard.phases.gates.evidence import (
     API_SERVER,
     KUBELET_LOG,
+    LOG_LINES,
     container_lines,
     document,
     gather_evidence,
     health_problem,
+    log_text,
     newest,
     of_component,
     probe_safely,
@@ -33,6 +36,8 @@ _OTHERS_SETTLING_S = 5.0
 # The kubelet still has the worker of a pod for this long after its sandbox has stopped; a new pod of the same name that
 # comes earlier is put back by 10 s and more.
 _ENDED_FOR_S = 1.5
+# As the programs of Kubernetes say it, before they do anything else.
+_UNKNOWN_FLAG = re.compile(r"^Error: unknown flag: (--[a-z0-9-]+)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +111,7 @@ class ComponentsSettled(Gate):
     """Each component runs in one and the same container for its settling time, and its own probe is answered.
 
     The times of all run beside each other. Pods of before have ended by then, so that a container that runs is new.
+    One that has ended because it does not have a flag of its manifest would do so again however often it is started.
     The API server is asked whether it lives; whether it is ready depends on others, and is a gate of its own.
     """
 
@@ -165,9 +171,23 @@ def _unsettled(component: str, container: ObservedContainer | None, steadily: St
     """Say why a component is not settled; None if it is."""
     if container is None or not container.is_running:
         steadily.changed()
+        if container is not None and (flag := _refused_flag(component, container, view)):
+            raise WillNotOpen(f"{component}: it does not have the flag {flag}, and ends whenever it is started")
         return "no container of it runs"
     unsettled = steadily.problem(container.id, settling_s(component), f"container {container.id[:13]} is new")
     return _unanswered(component, view) or unsettled
+
+
+def _refused_flag(component: str, container: ObservedContainer, view: NodeView) -> str:
+    """Return the flag for which a container has ended, if its manifest has that still; else an empty text.
+
+    While a manifest is taken back, the container of the one before may be all that there is.
+    """
+    if not container.exit_code:
+        return ""
+    flags = component_flags(document(manifest_path(component), view), component)
+    found = (_UNKNOWN_FLAG.search(log_text(line)) for line in view.tail(container.log_path, LOG_LINES))
+    return next((each[1] for each in found if each and each[1].removeprefix("--") in flags), "")
 
 
 def _unanswered(component: str, view: NodeView) -> str | None:
