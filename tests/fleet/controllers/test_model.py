@@ -1,7 +1,7 @@
 """Controllers that are late, killed, and two at once: nothing is ever given twice, and everything ends."""
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from garboard.fleet.controllers.conditions import is_status
@@ -125,6 +125,7 @@ async def contended(seed: int) -> None:
 
 
 @given(SEEDS)
+@example(303)  # a deployment whose finalizer could not be removed at once, after its entry had been released
 @settings(max_examples=6, deadline=None, phases=UNSHRUNK)
 def test_one_entry_and_one_place_are_never_given_to_two(seed: int) -> None:
     run(contended(seed))

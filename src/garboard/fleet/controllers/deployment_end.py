@@ -93,12 +93,15 @@ def _is_deprovisioned(
 
 
 def _let_go(deployment: Stored, namespace: Stored | None, entry: Stored | None, deciding: Deciding) -> None:
-    """Give back what the cluster held. Its namespace goes first: nobody who is late can make the cluster again."""
+    """Give back what the cluster held. Its namespace goes first: nobody who is late can make the cluster again.
+
+    The entry comes last: while the deployment is there, nobody else may have it. What is left undone its pool does.
+    """
     if namespace is not None and namespace.label(POOL_NAME_OF_NAMESPACE) and not namespace.is_deleting:
         deciding.do(Delete(namespace))
+    deciding.do(Replace(deployment.without_finalizer(DEPROVISION)))
     if entry is not None and is_reserved(entry) and holder(entry) == deployment.name:
         deciding.do(ReplaceStatus(released(entry, deciding.now)))
-    deciding.do(Replace(deployment.without_finalizer(DEPROVISION)))
 
 
 def _say(deployment: Stored, said: Said, deciding: Deciding) -> None:
