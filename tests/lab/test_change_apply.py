@@ -56,6 +56,12 @@ def nodes(ha: LabUnderTest, garboard_in_node: tuple[str, ...]) -> Changing:
     return found
 
 
+@pytest.fixture(autouse=True)
+def settled(nodes: Changing) -> None:
+    """Begin each test when the API shows what the one before has left."""
+    nodes.await_pods()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def kubeadm_before(nodes: Changing) -> Mapping[str, str]:
     """What kubeadm says of an upgrade before anything was changed."""

@@ -37,6 +37,12 @@ def nodes(ha: LabUnderTest, garboard_in_node: tuple[str, ...]) -> Changing:
     return Changing(ha, garboard_in_node)
 
 
+@pytest.fixture(autouse=True)
+def settled(nodes: Changing) -> None:
+    """Begin each test when the API shows what the one before has left."""
+    nodes.await_pods()
+
+
 @pytest.fixture
 def via(nodes: Changing, tmp_path: Path, state_dir: Path) -> list[str]:
     """The flags with which all nodes are reached from the machine of the lab."""

@@ -93,11 +93,29 @@ class Changing:
         return str(first["at"]), str(last["at"])
 
     def unready_pod(self) -> str | None:
-        """Name a pod of the cluster that is not ready: what a plan was made from would move."""
+        """Name a pod of the cluster that is not ready, or is not what runs: what a plan was made from would move.
+
+        The API shows the pods of a node that was started again, or whose manifests have just changed, as they were
+        before, and ready, until its kubelet has told it otherwise.
+        """
         pods = json.loads(self.lab.kubectl("-n", "kube-system", "get", "pods", "-o", "json"))["items"]
-        return next((each["metadata"]["name"] for each in pods if not is_ready(each)), None)
+        unready = next((each["metadata"]["name"] for each in pods if not is_ready(each)), None)
+        if unready is not None:
+            return str(unready)
+        shown = {name: {_uid(each) for each in pods if each["spec"]["nodeName"] == name}
+                 for name in {each["spec"]["nodeName"] for each in pods}}  # fmt: skip
+        return next((f"a pod of {name}" for name, uids in sorted(shown.items()) if self._running(name) != uids), None)
+
+    def _running(self, node: str) -> set[str]:
+        """Return the identities of the cluster's pods that have a running container on a node."""
+        listed = json.loads(self.lab.exec(node, "sh", "-c", _CONTAINERS, check=False).stdout or "{}")
+        labels = [each["labels"] for each in listed.get("containers", ())]
+        return {
+            each["io.kubernetes.pod.uid"] for each in labels if each["io.kubernetes.pod.namespace"] == "kube-system"
+        }
 
     def await_pods(self, timeout_s: float = 180.0) -> None:
+        """Wait until all pods of the cluster are ready, and the API shows just those that run."""
         assert wait_until(self.unready_pod, timeout_s=timeout_s, pauses=Pauses.every(1)) is None
 
 
@@ -111,6 +129,12 @@ def _files(listed: str) -> dict[str, str]:
 def _containers(listed: str) -> dict[str, str]:
     running = json.loads(listed)["containers"]
     return {f"{each['metadata']['name']} {each['podSandboxId']}": each["id"] for each in running}
+
+
+def _uid(pod: Any) -> str:
+    """Return by what a kubelet knows a pod: static ones have another identity there than in the API."""
+    metadata = pod["metadata"]
+    return str(metadata.get("annotations", {}).get("kubernetes.io/config.hash", metadata["uid"]))
 
 
 def is_ready(item: Any) -> bool:
