@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from garboard.change.history import asked_back, compared, history_document, history_text
-from garboard.change.record import ChangeRecord
 from garboard.errors import BadUsage
+from garboard.phases.change_record import ChangeRecord
 from tests.support.change.rollouts import begun, rollout
 from tests.support.change.snapshots import f1
 

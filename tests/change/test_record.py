@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from garboard.change.outcomes import ChangeInProgress
-from garboard.change.record import ChangeRecord, NodeState, documents_of
-from garboard.change.revision import ChangeState
+from garboard.change.record import documents_of, refuse_unfinished
 from garboard.errors import BadUsage
+from garboard.phases.change_record import ChangeRecord, NodeState
+from garboard.phases.revision import ChangeState
 from tests.support.change.rollouts import begun, reported, rollout
 from tests.support.change.snapshots import f2
 
@@ -21,7 +22,7 @@ def flag(state: ChangeState = "rolling") -> ChangeRecord:
 
 def test_before_the_first_change_nothing_is_recorded_and_anything_may_begin() -> None:
     record = ChangeRecord()
-    record.refuse_unfinished()
+    refuse_unfinished(record)
     assert (record.is_finished, record.current, record.settled, record.next_number, record.states) == (
         True, None, 0, 0, ()
     )  # fmt: skip
@@ -53,7 +54,7 @@ def test_a_node_that_failed_is_left() -> None:
     record = reported(record, record.target, "failed", "cp2")
     assert [(each.node, each.state) for each in record.left] == [("cp2", "failed"), ("cp3", "pending")]
     with pytest.raises(ChangeInProgress, match=r"revision 1 by alice, begun .*, is rolling; left are cp2, cp3") as told:
-        record.refuse_unfinished()
+        refuse_unfinished(record)
     assert told.value.exit_code == 15
 
 
@@ -70,7 +71,7 @@ def test_a_change_that_all_nodes_have_is_finished_before_anybody_has_written_so(
     assert record.target is not None
     record = reported(record, record.target, "done", "cp2", "cp3")
     assert (record.is_finished, record.current, record.settled) == (True, 1, 1)
-    record.refuse_unfinished()
+    refuse_unfinished(record)
 
 
 def test_an_unconfirmed_change_is_unfinished() -> None:
@@ -79,10 +80,10 @@ def test_an_unconfirmed_change_is_unfinished() -> None:
     assert record.target is not None
     waiting = replace(record, target=msgspec.structs.replace(record.target, confirm_within_seconds=60))
     with pytest.raises(ChangeInProgress, match="waits to be confirmed"):
-        waiting.refuse_unfinished()
+        refuse_unfinished(waiting)
     assert waiting.target is not None
     confirmed = replace(waiting, target=msgspec.structs.replace(waiting.target, confirmed=True))
-    confirmed.refuse_unfinished()
+    refuse_unfinished(confirmed)
 
 
 def test_what_was_taken_back_leaves_its_parent() -> None:

@@ -9,8 +9,7 @@ from garboard.change.following import FollowingNode, following_plan, parts_of, p
 from garboard.change.observing import at
 from garboard.change.outcomes import ChangeBlocked
 from garboard.change.plan import ChangePlan, NodeChange, PlannedObject
-from garboard.change.record import ChangeRecord, state_of
-from garboard.change.revision import ChangeTarget, read_revision, read_target
+from garboard.change.record import state_of
 from garboard.change.rollout import Rollout, first_plan, refuse_blocked
 from garboard.change.snapshot import ClusterSnapshot
 from garboard.engine import (
@@ -27,6 +26,8 @@ from garboard.engine import (
     refuse_units,
 )
 from garboard.node.runs import plan_codec
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.revision import ChangeTarget, read_revision, read_target
 from tests.support.change.applying import applied
 from tests.support.change.requests import patch, planned
 from tests.support.change.rollouts import NOW, as_worker_sees, begun, reported, rollout

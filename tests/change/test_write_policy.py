@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from garboard.change.revision import Revision
 from garboard.change.write_policy import (
     API,
     BINDING_KIND,
@@ -27,6 +26,7 @@ from garboard.kube import Access, KubeClient, ObjectRef, PatchFormat
 from garboard.kube.errors import RequestRefused
 from garboard.lab.binaries import Binaries
 from garboard.model import SUPPORTED_VERSIONS
+from garboard.phases.revision import Revision
 from garboard.retry import Pauses, wait_until
 from tests.support.kube.real_server import real_api_server
 

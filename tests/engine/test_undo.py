@@ -425,6 +425,18 @@ def test_object_is_deleted_or_restored() -> None:
     assert cluster.objects == {"old": {"data": {"x": "1"}, "metadata": {"name": "old"}}}
 
 
+def test_object_that_the_run_left_as_it_was_is_left_by_undo_too() -> None:
+    """Somebody may have changed it since."""
+    files, cluster = MemoryFiles(), Objects()
+    cluster.objects["old"] = {"data": {"x": "1"}}
+    observers, interpreters = Observers(files=files, objects=cluster), interpreters_over(files=files, objects=cluster)
+    steps = [replace(put(name, {"data": {}}), keeps_existing=True) for name in ("old", "new")]
+    run = carried_out(plan(*steps), interpreters, observers)
+    (gone,) = undone(run, observers)
+    assert isinstance(gone, DeleteObject)
+    assert gone.name == "new"
+
+
 def test_objects_wait_for_the_unit_that_brings_back_the_api_server_of_this_node() -> None:
     path = "/etc/kubernetes/manifests/kube-apiserver.yaml"
     files, cluster = MemoryFiles({path: (0o600, b"old")}), Objects()

@@ -48,6 +48,21 @@ def test_the_cluster_works(cluster: LabUnderTest, tmp_path: Path) -> None:
     smoke(cluster, tmp_path, "cp2")
 
 
+def test_a_change_sets_out_from_what_init_has_recorded(cluster: LabUnderTest) -> None:
+    """Also once nodes have joined: nothing was changed by other means."""
+    cluster.exec("cp1", "garboard", "change", "apply", "--set", "scheduler.extraArgs[v]=1", "--yes", check=False)
+    told = json.loads(cluster.exec("cp1", "garboard", "change", "history", "-o", "json").stdout)
+    revisions = {each["revision"]: each for each in told["revisions"]}
+    assert sorted(revisions) == [0, 1]
+    assert (revisions[0]["message"], revisions[0]["request"]) == ("the cluster was made", "init")
+    assert revisions[0]["created"] < revisions[1]["created"]
+    assert (revisions[1]["parent"], told["current"]) == (0, 1)
+    for node in ("cp2", "cp3"):
+        cluster.exec(node, "garboard", "change", "node", "--yes")
+    status = json.loads(cluster.exec("cp1", "garboard", "change", "status", "-o", "json").stdout)
+    assert [each["state"] for each in status["nodes"]] == ["done"] * 3
+
+
 def test_no_run_is_left_open_on_any_node(cluster: LabUnderTest) -> None:
     for node in ("cp1", "cp2", "cp3", "worker1", "worker2"):
         assert json.loads(cluster.exec(node, "garboard", "status", "-o", "json").stdout)["runs"] == []

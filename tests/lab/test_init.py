@@ -1,6 +1,8 @@
 """The first node by garboard, on a bare machine: as kubeadm would leave it, its kubelet at its own API server."""
 
+import json
 import time
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,13 @@ from tools.harness.lab import LabUnderTest
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
+# What garboard keeps of a cluster, and kubeadm does not: its record, and that nodes may read it.
+RECORD = {
+    "ConfigMap kube-system/garboard-revision-0",
+    "ConfigMap kube-system/garboard-change",
+    "Role kube-system/garboard:change",
+    "RoleBinding kube-system/garboard:change",
+}
 LOCAL, SHARED = "10.89.0.11", "10.89.0.1"
 
 
@@ -21,7 +30,7 @@ def wait_ready(lab: LabUnderTest, node: str = "cp1") -> None:
     lab.exec(node, *kubectl, "wait", "--for=condition=Ready", f"node/{node}", "--timeout=180s")
 
 
-def settled_objects(lab: LabUnderTest) -> object:
+def settled_objects(lab: LabUnderTest) -> dict[str, Any]:
     """Return the objects once the controllers have added theirs."""
     wait_ready(lab)
     before = comparable_objects(lab, "cp1")
@@ -46,7 +55,13 @@ def test_live_objects_equal_those_of_a_cluster_by_kubeadm(bare: Bare, version: s
     put_config(lab, DOCUMENTS.replace("VERSION", version))
     said = lab.exec("cp1", "garboard", "init", "--config", CONFIG, "--upload-certs")
     assert "garboard join control-plane.lab:6443 --token abcdef.0123456789abcdef" in said.stdout
-    assert settled_objects(lab) == theirs
+    ours = settled_objects(lab)
+    recorded = {name: ours.pop(name) for name in RECORD}
+    assert ours == theirs
+    revision = json.loads(recorded["ConfigMap kube-system/garboard-revision-0"]["data"]["revision"])
+    keys = {"kubeadm-config": "ClusterConfiguration", "kubelet-config": "kubelet", "kube-proxy": "config.conf"}
+    stored = {name: ours[f"ConfigMap kube-system/{name}"]["data"][key] for name, key in keys.items()}
+    assert revision["documents"] == stored
 
 
 @pytest.mark.parametrize("gate", ["", "false"], ids=["local mode", "gate false"])

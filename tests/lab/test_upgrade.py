@@ -1,5 +1,6 @@
 """Clusters of v1.36.4 that kubeadm made, with patches, raised to v1.37.1 by garboard: short outages, true ways back."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,22 @@ def test_last_node_that_failed_kept_etcd_and_the_others_were_taken_back(story: S
     assert failed.tags["etcd"].startswith("3.7.")
     assert {failed.tags[name] for name in failed.tags if name != "etcd"} == {FORMER}
     assert failed.is_ready
+
+
+def test_the_record_says_what_the_cluster_was_and_is(story: Story) -> None:
+    """One revision for all nodes, and none for the upgrades that were taken back."""
+    history = json.loads(story.upgrading.run("cp1", "change", "history", "-o", "json").stdout)
+    newest, first = history["revisions"]
+    assert (first["revision"], newest["revision"], history["current"]) == (0, 1, 1)
+    assert (first["kubernetesVersion"], newest["kubernetesVersion"]) == (FORMER, TARGET)
+    assert newest["message"] == f"upgraded from {FORMER} to {TARGET}"
+    status = json.loads(story.upgrading.run("cp1", "change", "status", "-o", "json").stdout)
+    assert (status["state"], status["nodes"]) == ("committed", [])
+    wanted = ("garboard-revision-1", "-n", "kube-system", "-o", "jsonpath={.data.revision}")
+    stored = story.upgrading.lab.kubectl("get", "cm", *wanted)
+    for name in ("kubeadm-config", "kubelet-config", "kube-proxy"):
+        data = json.loads(story.upgrading.lab.kubectl("get", "cm", name, "-n", "kube-system", "-o", "json"))["data"]
+        assert json.loads(stored)["documents"][name] in data.values()
 
 
 def test_the_same_version_again_has_nothing_to_do(story: Story) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from garboard.change.revision import ChangeTarget, NodeReport, ReportResult, Revision, revision_name
 from garboard.change.write_policy import POLICY, PROBE, policy_objects
 from garboard.engine import ControlTimer, DeleteObject, Plan, PutObject, Step, WriteFile
 from garboard.errors import GarboardError
@@ -17,6 +16,7 @@ from garboard.manifests.timers import timer_files
 from garboard.node import change_agent
 from garboard.node.change_agent import RevisionUnprotected, install_agent, is_waited_for
 from garboard.node.workflow import LocalNode
+from garboard.phases.revision import ChangeTarget, NodeReport, ReportResult, Revision, revision_name
 from garboard.retry import Clock
 from tests.support.node.reporters import MemoryReporter
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from garboard.change.confirming import Arming, read_arming
-from garboard.change.revision import NodeReport
 from garboard.engine import ControlTimer, MakeFolder, PatchObject, Plan, RemoveFile, Step, WriteFile
 from garboard.errors import GarboardError
 from garboard.host.node_machine import NodeMachine
@@ -17,6 +16,7 @@ from garboard.node.change_guard import ARMED
 from garboard.node.transaction import RunOptions, Transactions
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode
+from garboard.phases.revision import NodeReport
 from tests.support.node.reporters import MemoryReporter
 
 UNTIL = datetime(2031, 5, 4, 3, 0, tzinfo=UTC)

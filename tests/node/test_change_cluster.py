@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from garboard.change.revision import TARGET, ChangeTarget, NodeReport, Revision
 from garboard.errors import ClusterUnreachable
 from garboard.kube import Access, KubeClient, ObjectRef
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
 from garboard.node.change_cluster import ChangeCluster
+from garboard.phases.revision import TARGET, ChangeTarget, NodeReport, Revision
 from tests.support.kube.real_server import TOKEN, real_api_server
 
 pytestmark = pytest.mark.real

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from garboard.change.outcomes import ChangeInProgress
-from garboard.change.record import ChangeRecord
-from garboard.change.revision import ChangeState, read_target
 from garboard.kube import Forbidden, KubeClient
 from garboard.node.change_record import await_joining, read_own_record, read_record, refuse_while_changing
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.revision import ChangeState, read_target
 from garboard.retry import Clock
 from tests.support.change.rollouts import begun, reported, rollout
 from tests.support.change.snapshots import f2

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from garboard.change.confirming import Arming, arming_text
-from garboard.change.revision import ChangeState, ChangeTarget, NodeReport, moment
 from garboard.engine import MakeFolder, Plan, Step, WriteFile
 from garboard.errors import ClusterUnreachable, GarboardError
 from garboard.host.node_machine import NodeMachine
@@ -21,6 +20,7 @@ from garboard.node.change_watch import ChangeWatcher, WatchEdges
 from garboard.node.transaction import RunOptions, Transactions
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode
+from garboard.phases.revision import ChangeState, ChangeTarget, NodeReport, moment
 from tests.support.node.reporters import MemoryReporter
 
 NOW = datetime(2031, 5, 4, 3, 0, tzinfo=UTC)

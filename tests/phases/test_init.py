@@ -248,7 +248,8 @@ def test_every_phase_of_a_whole_init_plans_something() -> None:
     phases = list(dict.fromkeys(step.phase.partition("/")[0] for step in planned.steps))
     assert phases == [
         "certs", "kubeconfig", "etcd", "control-plane", "kubelet-start", "wait-control-plane", "upload-config",
-        "upload-certs", "mark-control-plane", "bootstrap-token", "kubelet-finalize", "addon", "show-join-command"
+        "upload-certs", "mark-control-plane", "bootstrap-token", "kubelet-finalize", "addon", "record",
+        "show-join-command",
     ]  # fmt: skip
 
 

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 
 from garboard.change.adopt_codes import AdoptFinding, in_order
 from garboard.change.adopt_flags import differing_flags, flag_findings
-from garboard.change.snapshot import CONFIG_KEYS, KUBEADM_CONFIG, CertificateFacts, ClusterSnapshot, SnapshotNode
+from garboard.change.snapshot import CertificateFacts, ClusterSnapshot, SnapshotNode
 from garboard.documents import Json, read_yaml
 from garboard.errors import GarboardError, InvalidValue
 from garboard.manifests.coredns import is_own_corefile
+from garboard.manifests.uploaded import CONFIG_KEYS, KUBEADM_CONFIG
 from garboard.model.minors import MINORS
 from garboard.model.version import KubernetesVersion, Minor
 from garboard.pki.spec import CERTIFICATES

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from garboard.change.adopt_codes import AdoptFinding
 from garboard.change.drift_files import edits_of
 from garboard.change.drifting import cluster_drift
-from garboard.change.snapshot import KUBEADM_CONFIG, KUBELET_CONFIG, ClusterSnapshot
+from garboard.change.snapshot import ClusterSnapshot
 from garboard.documents import Json
 from garboard.errors import BadDocument
+from garboard.manifests.uploaded import KUBEADM_CONFIG, KUBELET_CONFIG
 
 PATCHES_FOLDER = "/etc/kubernetes/patches"  # where kubeadm's documentation puts them
 _MOST = 6

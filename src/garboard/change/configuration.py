@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from garboard.change.attribute import CLUSTER, KUBE_PROXY, KUBELET
-from garboard.change.snapshot import KUBE_PROXY as KUBE_PROXY_MAP
-from garboard.change.snapshot import KUBEADM_CONFIG, KUBELET_CONFIG, ClusterSnapshot, StoredConfig
+from garboard.change.snapshot import ClusterSnapshot, StoredConfig
 from garboard.config import (
     ComponentConfig,
     FixedFacts,
@@ -19,12 +18,12 @@ from garboard.config.component_configs import COMPONENT_KINDS
 from garboard.documents import Json, marshal_yaml, write_yaml
 from garboard.errors import BadDocument
 from garboard.manifests.kube_proxy import configuration_object
-from garboard.manifests.uploaded import as_uploaded
+from garboard.manifests.uploaded import KUBE_PROXY_CONFIG, KUBEADM_CONFIG, KUBELET_CONFIG, as_uploaded
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.node import ApiEndpoint
 from garboard.values import dataclass
 
-MAP_OF_KIND: Mapping[str, str] = {CLUSTER: KUBEADM_CONFIG, KUBELET: KUBELET_CONFIG, KUBE_PROXY: KUBE_PROXY_MAP}
+MAP_OF_KIND: Mapping[str, str] = {CLUSTER: KUBEADM_CONFIG, KUBELET: KUBELET_CONFIG, KUBE_PROXY: KUBE_PROXY_CONFIG}
 _NOBODY = FixedFacts()  # what is stored depends on no machine
 
 
@@ -49,7 +48,7 @@ class StoredConfiguration:
 def read_configuration(snapshot: ClusterSnapshot) -> StoredConfiguration:
     """Return the configuration that a snapshot holds."""
     texts = {kind: _text(snapshot, kind) for kind in (CLUSTER, KUBELET)}
-    if KUBE_PROXY_MAP in snapshot.config_maps:
+    if KUBE_PROXY_CONFIG in snapshot.config_maps:
         texts[KUBE_PROXY] = _text(snapshot, KUBE_PROXY)
     return _loaded(texts, endpoint_of(snapshot), {kind: f"ConfigMap {MAP_OF_KIND[kind]}" for kind in texts})
 

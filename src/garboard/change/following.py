@@ -12,12 +12,14 @@ from garboard.change.engine_plan import KUBE_PROXY, node_steps
 from garboard.change.node_work import PlanOptions
 from garboard.change.plan import ChangePlan, NodeChange
 from garboard.change.planning import plan_change
-from garboard.change.record import ChangeRecord, as_recorded, state_of
-from garboard.change.revision import ChangeTarget, Revision
-from garboard.change.rollout import recorded_step, report_steps, under_lease
+from garboard.change.record import as_recorded, state_of
+from garboard.change.rollout import report_steps, under_lease
 from garboard.change.snapshot import ClusterSnapshot
-from garboard.engine import Plan, PutObject, Step
+from garboard.engine import Plan, Step
+from garboard.phases.change_record import ChangeRecord
 from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S
+from garboard.phases.node.revisions import target_step
+from garboard.phases.revision import ChangeTarget, Revision
 from garboard.values import dataclass
 
 
@@ -103,8 +105,7 @@ def following_plan(node: FollowingNode, *, lease_within_s: float = ACQUIRED_WITH
         steps += report_steps(node.target, node.name, node.now)
     if node.is_last and node.is_control_plane and node.target.state == "rolling":
         moved = node.target.moved("committed", node.now)
-        put = PutObject.of(moved.as_object().content, resource_version=node.target_version)
-        steps.append(recorded_step(put, "every node has what it says"))
+        steps.append(target_step(moved, "every node has what it says", version=node.target_version))
     if not node.is_control_plane or not node.steps:
         # A worker changes nothing that others share, and may not read the Lease; a report needs none.
         return Plan(tuple(replace(each, node=node.name) for each in steps))

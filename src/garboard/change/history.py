@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from garboard.change.record import ChangeRecord, state_of
+from garboard.change.record import state_of
 from garboard.change.request import RecordedState
-from garboard.change.revision import Revision
 from garboard.documents import Json, without_passwords
 from garboard.errors import BadUsage
 from garboard.patches.unified import TextDiff
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.revision import Revision
 
 
 def asked_back(record: ChangeRecord, number: int) -> RecordedState:

@@ -14,9 +14,9 @@ from garboard.change.patch_sets import CAUSE as PATCH_CAUSE
 from garboard.change.patch_sets import PatchSets
 from garboard.change.plan import NodeChange, PlannedObject, PlannedStep
 from garboard.change.rendering import ClusterRendering
-from garboard.change.snapshot import CONFIG_KEYS
 from garboard.documents import Json, equal, read_yaml
 from garboard.errors import GarboardError
+from garboard.manifests.uploaded import CONFIG_KEYS
 from garboard.model.addresses import join_host_port, split_host_port
 
 _HEALTH_ADDRESS = "0.0.0.0:10256"  # kube-proxy's default

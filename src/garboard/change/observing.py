@@ -10,7 +10,6 @@ from functools import lru_cache
 from garboard.change import reads
 from garboard.change.reads import Read
 from garboard.change.snapshot import (
-    CONFIG_KEYS,
     ClusterSnapshot,
     MirrorPod,
     NodeAddress,
@@ -26,6 +25,7 @@ from garboard.change.snapshot import (
 )
 from garboard.documents import Json, read_yaml
 from garboard.errors import GarboardError
+from garboard.manifests.uploaded import CONFIG_KEYS
 from garboard.model.addresses import split_host_port
 from garboard.phases.node.records import ANNOTATION, unpack
 from garboard.pki.kubeconfig import unnamed_or_current_cluster

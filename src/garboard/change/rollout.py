@@ -10,44 +10,43 @@ from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from garboard.change.configuration import read_configuration
 from garboard.change.confirming import ConfirmTimes, armed_until
 from garboard.change.engine_plan import node_steps, object_steps, without_actions
 from garboard.change.node_work import DriftPolicy
 from garboard.change.outcomes import ChangeBlocked
 from garboard.change.plan import ChangePlan, PlannedObject
-from garboard.change.record import ChangeRecord, documents_of, patch_sets_of
-from garboard.change.revision import (
-    ROLE,
-    TARGET,
+from garboard.change.record import documents_of, patch_sets_of
+from garboard.change.snapshot import ClusterSnapshot
+from garboard.engine import Plan, PutObject, Step
+from garboard.manifests.objects import (
+    KUBE_SYSTEM,
+    NODES_GROUP,
+    group,
+    readable_by,
+)
+from garboard.manifests.uploaded import CONFIG_KEYS
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S, UNIT, acquire_lease, release_lease
+from garboard.phases.node.records import RECORD
+from garboard.phases.node.records import ROLE as PATCHES_ROLE
+from garboard.phases.node.revisions import (
+    RecordedConfiguration,
+    recorded_step,
+    removal_steps,
+    revision_steps,
+    target_step,
+)
+from garboard.phases.revision import (
     ChangeTarget,
     NodeReport,
     ReportResult,
     Revision,
     moment,
-    revision_name,
-    superseded,
 )
-from garboard.change.snapshot import CONFIG_KEYS, ClusterSnapshot
-from garboard.engine import DeleteObject, Plan, PutObject, Step
-from garboard.manifests.objects import (
-    BOOTSTRAP_GROUP,
-    KUBE_SYSTEM,
-    NODES_GROUP,
-    binding,
-    group,
-    readable_by,
-    role,
-    rule,
-)
-from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S, UNIT, acquire_lease, release_lease
-from garboard.phases.node.records import RECORD
-from garboard.phases.node.records import ROLE as PATCHES_ROLE
 from garboard.values import dataclass
 
-RECORD_PHASE, REPORT_PHASE, LEASE_PHASE = "record", "report", "lease"
+REPORT_PHASE, LEASE_PHASE = "report", "lease"
 _NODE_KEY = "node."
 # The API server that renews the Lease may be the only one, and away for a while.
 _LEASE_S = 600.0
@@ -90,14 +89,8 @@ class Rollout:
     @property
     def found(self) -> Revision | None:
         """The revision that records what is there: before the first change, and where somebody else has changed it."""
-        found = self._revision(self.record.next_number, documents_of(self.snapshot), patch_sets_of(self.snapshot))
-        current = self.record.current
-        known = self.record.revisions.get(current) if current is not None else None
-        if known is not None and known.digest == found.digest:
-            return None
-        is_first = current is None
-        about = "what was there before the first change" if is_first else "what was found: changed by other means"
-        return _replaced(found, parent=current, base=found.number, message=about, author="")
+        first = "what was there before the first change"
+        return self._configured().found_in(self.record, first=first, created=moment(self.now))
 
     @property
     def revision(self) -> Revision:
@@ -108,10 +101,11 @@ class Rollout:
         parent = found.number if found else record.current
         # Nodes that have not followed yet have what all had before; what was found is what is on none of them.
         base = record.settled if found is None or not record.is_rolled_out else found.number
-        made = self._revision(number, documents, self._new_patch_sets())
+        made = replace(self._configured(), documents=documents, patch_sets=self._new_patch_sets())
         intent = self.intent
-        return _replaced(
-            made,
+        return made.revision(
+            number,
+            created=moment(self.now),
             parent=parent,
             base=base,
             author=intent.author,
@@ -150,13 +144,11 @@ class Rollout:
             "revert_slot_seconds": within.slot_s,
         }
 
-    def _revision(self, number: int, documents: dict[str, str], patch_sets: dict[str, str]) -> Revision:
-        return Revision(
-            number=number,
-            created=moment(self.now),
+    def _configured(self) -> RecordedConfiguration:
+        return RecordedConfiguration(
             kubernetes_version=version_of(self.snapshot),
-            documents=documents,
-            patch_sets=patch_sets,
+            documents=documents_of(self.snapshot),
+            patch_sets=patch_sets_of(self.snapshot),
         )
 
     def _new_documents(self) -> dict[str, str]:
@@ -174,10 +166,6 @@ class Rollout:
             elif each.name == RECORD:
                 found |= {key.removeprefix(_NODE_KEY): text for key, text in each.data if key.startswith(_NODE_KEY)}
         return {name: digest for name, digest in found.items() if digest}
-
-
-def _replaced(revision: Revision, **changes: Any) -> Revision:
-    return msgspec.structs.replace(revision, **changes)
 
 
 def version_of(snapshot: ClusterSnapshot) -> str:
@@ -218,19 +206,12 @@ def first_plan(rollout: Rollout, *, lease_within_s: float = ACQUIRED_WITHIN_S) -
 
 def _begin(rollout: Rollout, revision: Revision, target: ChangeTarget) -> Iterator[Step]:
     made = [each for each in (rollout.found, revision) if each is not None]
-    for each in made:
-        yield recorded_step(PutObject.of(each.as_object().content), "nodes read from it what they shall be")
-    names = [TARGET, *(revision_name(each) for each in sorted({*rollout.record.revisions, *(m.number for m in made)}))]
-    for each_object in (
-        role(ROLE, [rule(["configmaps"], ["get"], names=names)], KUBE_SYSTEM),
-        binding(ROLE, ROLE, (group(NODES_GROUP), group(BOOTSTRAP_GROUP)), KUBE_SYSTEM),
-    ):
-        yield recorded_step(PutObject.of(each_object.content), "nodes may read no other ConfigMaps")
+    yield from revision_steps(made, rollout.record.revisions)
     if any(each.name == RECORD for each in rollout.plan.objects):
         for each_object in readable_by(PATCHES_ROLE, KUBE_SYSTEM, RECORD, (group(NODES_GROUP),)):
             yield recorded_step(PutObject.of(each_object.content), "nodes read from it what they are patched with")
-    put = PutObject.of(target.as_object().content, resource_version=rollout.record.target_version)
-    yield recorded_step(put, "one change at a time; whoever asks sees how far it is")
+    cause = "one change at a time; whoever asks sees how far it is"
+    yield target_step(target, cause, version=rollout.record.target_version)
 
 
 def _own_parts(rollout: Rollout) -> Iterator[Step]:
@@ -247,16 +228,9 @@ def _end(rollout: Rollout, revision: Revision, target: ChangeTarget) -> Iterator
     state = "rolling" if rollout.others else "committed"
     cause = "the other nodes follow" if rollout.others else "no other node has anything to do"
     moved = target.moved(state, rollout.now)  # type: ignore[arg-type]
-    yield recorded_step(PutObject.of(moved.as_object().content), cause)
+    yield target_step(moved, cause)
     kept = {revision.number, revision.base, *(each for each in (revision.parent,) if each is not None)}
-    numbers = {*rollout.record.revisions, *kept}
-    for number in superseded(numbers, keeps=kept):
-        gone = DeleteObject(api_version="v1", kind="ConfigMap", name=revision_name(number), namespace=KUBE_SYSTEM)
-        yield recorded_step(gone, "only the newest are kept")
-
-
-def recorded_step(action: PutObject | DeleteObject, cause: str) -> Step:
-    return Step(action, cause, phase=RECORD_PHASE)
+    yield from removal_steps({*rollout.record.revisions, *kept}, keeps=kept)
 
 
 def report_of(target: ChangeTarget, result: ReportResult, now: datetime) -> NodeReport:

@@ -18,9 +18,10 @@ from garboard.change.drift_names import DriftNames
 from garboard.change.drift_request import DriftRequest
 from garboard.change.plan import API_VERSION, KIND, ChangePlan
 from garboard.change.request import RecordedState
-from garboard.change.snapshot import CONFIG_KEYS, ClusterSnapshot
+from garboard.change.snapshot import ClusterSnapshot
 from garboard.documents import HIDDEN
 from garboard.errors import BadDocument, StalePlan
+from garboard.manifests.uploaded import CONFIG_KEYS
 from garboard.values import dataclass
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")

@@ -4,21 +4,15 @@ It has no secrets in it: of kubeconfigs it keeps the server, of certificates wha
 looked at" and is never the same as "not there", which is an empty value.
 """
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
 
 from garboard.errors import BadDocument
+from garboard.manifests.uploaded import CONFIG_KEYS
 
 API_VERSION, KIND = "change.garboard.dev/v1alpha1", "ClusterSnapshot"
-KUBEADM_CONFIG, KUBELET_CONFIG, KUBE_PROXY = "kubeadm-config", "kubelet-config", "kube-proxy"
-CONFIG_KEYS: Mapping[str, str] = {
-    KUBEADM_CONFIG: "ClusterConfiguration",
-    KUBELET_CONFIG: "kubelet",
-    KUBE_PROXY: "config.conf",
-}
 
 Texts: TypeAlias = dict[str, str]
 

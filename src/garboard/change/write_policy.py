@@ -8,9 +8,9 @@ at it before it acts: that it is there, as it was written, and older than the re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from garboard.change.revision import REVISION_PREFIX, TARGET
 from garboard.documents import Json
 from garboard.manifests.objects import KUBE_SYSTEM, NODES_GROUP, RBAC_API, RBAC_GROUP, ClusterObject, new_object
+from garboard.phases.revision import REVISION_PREFIX, TARGET
 
 POLICY, POLICY_KIND, BINDING_KIND = (
     "garboard-revisions",

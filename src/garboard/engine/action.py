@@ -153,7 +153,7 @@ class PutObject:
     those of `shared_keys` that another node uses. Undo also leaves an object that serves another one, which `serves`
     names by its kind, namespace and name, while that one exists. Owner references without a `uid` get the uid of the
     owner, which must exist by then. With a `resource_version`, only exactly that version of the object is replaced: if
-    it has another one, or has gone, the plan is stale.
+    it has another one, or has gone, the plan is stale. With `keeps_existing`, an object that exists stays as it is.
     """
 
     api_version: str
@@ -168,6 +168,7 @@ class PutObject:
     shared_keys: tuple[SharedKey, ...] = ()
     serves: tuple[str, ...] = ()
     resource_version: str = ""
+    keeps_existing: bool = False
 
     @classmethod
     def of(
@@ -179,6 +180,7 @@ class PutObject:
         shared_keys: tuple[SharedKey, ...] = (),
         serves: tuple[str, ...] = (),
         resource_version: str = "",
+        keeps_existing: bool = False,
     ) -> Self:
         """Return the action that puts an object, named by its content; that of a Secret is shown by its digest."""
         metadata = content["metadata"]
@@ -186,10 +188,7 @@ class PutObject:
         texts = (content["apiVersion"], content["kind"], metadata["name"], metadata.get("namespace", ""))
         api_version, kind, name, namespace = map(str, texts)
         return cls(
-            api_version=api_version,
-            kind=kind,
-            name=name,
-            namespace=namespace,
+            api_version=api_version, kind=kind, name=name, namespace=namespace,
             content=content,
             is_secret=kind == "Secret",
             fillings=fillings,
@@ -197,7 +196,8 @@ class PutObject:
             shared_keys=shared_keys,
             serves=serves,
             resource_version=resource_version,
-        )
+            keeps_existing=keeps_existing,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

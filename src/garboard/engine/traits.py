@@ -224,7 +224,7 @@ TRAITS: Mapping[type, Traits[Any]] = {
         title=_object_title("put"),
         document=lambda action: {
             **_object_document(action),
-            **given(resourceVersion=action.resource_version),
+            **given(resourceVersion=action.resource_version, keepsExisting=action.keeps_existing),
             **_object_content(action),
         },
         details=lambda action: content_lines(_object_content(action)),

@@ -35,7 +35,8 @@ def restore_objects(
         if isinstance(action, PutObject | PatchObject | DeleteObject):
             for each in before.objects:
                 key = (each.kind, each.namespace, each.name)
-                if key not in found and not (keeps_shared and each.namespace):
+                was_kept = isinstance(action, PutObject) and action.keeps_existing and each.sha256
+                if key not in found and not was_kept and not (keeps_shared and each.namespace):
                     found[key] = _way_back(action, each, kept)
     yield from reversed(found.values())
 

@@ -22,6 +22,13 @@ from garboard.model.duration import Duration
 from garboard.model.lifecycle import BootstrapToken
 
 KUBEADM_CONFIG, KUBELET_CONFIG, KUBEADM_CERTS = "kubeadm-config", "kubelet-config", "kubeadm-certs"
+KUBE_PROXY_CONFIG = "kube-proxy"
+# The ConfigMaps that hold the configuration of a cluster, each with the key of its document.
+CONFIG_KEYS: Mapping[str, str] = {
+    KUBEADM_CONFIG: "ClusterConfiguration",
+    KUBELET_CONFIG: "kubelet",
+    KUBE_PROXY_CONFIG: "config.conf",
+}
 CLUSTER_ADMINS = "kubeadm:cluster-admins"
 CERTIFICATES_TTL = Duration.of(hours=2)
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from garboard.change.revision import TARGET as TARGET_NAME
-from garboard.change.revision import ChangeTarget, NodeReport, read_target, revision_name
 from garboard.change.write_policy import (
     API,
     BINDING_KIND,
@@ -28,6 +26,8 @@ from garboard.node.transaction import RunOptions
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode, carry_out
 from garboard.phases.node.timers import plan_timer, plan_timer_removal
+from garboard.phases.revision import TARGET as TARGET_NAME
+from garboard.phases.revision import ChangeTarget, NodeReport, read_target, revision_name
 from garboard.phases.upgrade.context import node_name_of
 from garboard.retry import CLOCK, Clock, Pauses, wait_until
 from garboard.values import dataclass

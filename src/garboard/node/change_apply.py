@@ -1,10 +1,6 @@
 """`change apply` and `change rollback` on a control plane: this node goes first, then what nodes share is written."""
 
-import getpass
-import os
-import socket
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -17,7 +13,7 @@ from garboard.change.node_work import PlanOptions
 from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE
 from garboard.change.plan import ChangePlan, NodeChange
 from garboard.change.planning import plan_change
-from garboard.change.record import ChangeRecord
+from garboard.change.record import refuse_unfinished
 from garboard.change.request import ChangeRequest
 from garboard.change.rollout import ChangeIntent, Rollout, first_plan, refuse_blocked
 from garboard.change.saved_plan import SavedPlan
@@ -42,6 +38,7 @@ from garboard.node.change_signing import refuse_unsigned, wanted_signatures
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.workflow import LocalNode
 from garboard.node.workflow import plan_text as steps_text
+from garboard.phases.change_record import ChangeRecord
 from garboard.phases.control_plane_lease import ACQUIRED_WITHIN_S
 from garboard.values import dataclass
 
@@ -66,14 +63,6 @@ class ApplyRequest:
     lease: LeaseToken | None = None
     replaces_unfinished: bool = False  # a rollback takes back what is under way
     only_requests: bool = False  # to have certificates signed elsewhere, and nothing else
-
-
-def who() -> str:
-    """Return who is typing, for the record."""
-    user = os.environ.get("SUDO_USER", "")
-    with suppress(OSError, KeyError):
-        user = user or getpass.getuser()
-    return f"{user or 'uid ' + str(os.geteuid())}@{socket.gethostname()}"
 
 
 def apply_change(asked: ApplyRequest, local: LocalNode) -> int:
@@ -126,7 +115,7 @@ def _planned(asked: ApplyRequest, node: ChangedNode) -> Rollout:
     """Look at the cluster, and return what would be done; whatever stands against it is refused."""
     record = read_record(node.cluster)
     if not asked.replaces_unfinished or record.is_beginning:
-        record.refuse_unfinished()
+        refuse_unfinished(record)
     request = asked.find_request(record) if asked.find_request else asked.request
     observed = observe_for(request, node.kubeconfig, saved=asked.saved)
     node.local.warn(observed.notes)

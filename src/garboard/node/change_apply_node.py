@@ -8,8 +8,6 @@ from functools import partial
 from garboard.change.following import FollowingNode, following_plan, parts_of, plan_following
 from garboard.change.outcomes import IS_DONE, ChangeInProgress, ChangeNeedsHelp, ChangeRolledBack
 from garboard.change.plan import ChangePlan
-from garboard.change.record import ChangeRecord
-from garboard.change.revision import ChangeTarget
 from garboard.change.rollout import refuse_blocked, report_of
 from garboard.change.show import plan_text
 from garboard.errors import GarboardError
@@ -31,6 +29,8 @@ from garboard.node.change_signing import refuse_unsigned
 from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.workflow import LocalNode
 from garboard.node.workflow import plan_text as steps_text
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.revision import ChangeTarget
 from garboard.values import dataclass
 
 COMMAND = "change node"

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from garboard.change.outcomes import ChangeRolledBack
-from garboard.change.record import ChangeRecord
 from garboard.documents import Json
 from garboard.engine import PutObject
 from garboard.node.change_record import read_record
 from garboard.node.interpreters.objects import NodeCluster
 from garboard.node.reporter import Reporter
 from garboard.node.tokens import find_kubeconfig
+from garboard.phases.change_record import ChangeRecord
 from garboard.retry import CLOCK, Clock, Pauses, wait_until
 
 _PAUSES = Pauses.every(3.0)

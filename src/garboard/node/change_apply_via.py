@@ -16,6 +16,7 @@ from garboard.change.outcomes import (
     ChangeRolledBack,
 )
 from garboard.change.planning import plan_change
+from garboard.change.record import refuse_unfinished
 from garboard.change.rollout import Rollout, refuse_blocked
 from garboard.change.show import plan_text
 from garboard.change.snapshot import ClusterSnapshot
@@ -86,7 +87,7 @@ def _planned(asked: ApplyRequest, admin: AdminKubeconfig, local: LocalNode) -> t
     """Look at the cluster; return what would be done, and the change as it is handed to the first node."""
     record = read_record(NodeCluster(local.machine, admin.path, "", report=local.reporter.report))
     if not asked.replaces_unfinished or record.is_beginning:
-        record.refuse_unfinished()
+        refuse_unfinished(record)
     request = asked.find_request(record) if asked.find_request else asked.request
     observed = observe_for(request, admin.path, saved=asked.saved)
     local.warn(observed.notes)

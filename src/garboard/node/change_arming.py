@@ -14,7 +14,6 @@ from garboard.change.configuration import read_configuration
 from garboard.change.confirming import Arming, RunPhase, arming_text, read_arming
 from garboard.change.engine_plan import etcd_url, replaced_pods
 from garboard.change.plan import NodeChange
-from garboard.change.revision import ChangeTarget, NodeReport
 from garboard.change.snapshot import ClusterSnapshot
 from garboard.engine import MakeFolder, Plan, RemoveFile, Step, WriteFile
 from garboard.errors import NotReady
@@ -28,6 +27,7 @@ from garboard.node.transaction import RunOptions, Transactions
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode, carry_out
 from garboard.phases.node.timers import plan_timer, plan_timer_removal
+from garboard.phases.revision import ChangeTarget, NodeReport
 from garboard.phases.static_pods import ETCD
 
 FOLDER = posixpath.dirname(ARMED)

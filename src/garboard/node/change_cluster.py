@@ -4,7 +4,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from garboard.change.revision import (
+from garboard.documents import Json
+from garboard.errors import ClusterUnreachable, GarboardError
+from garboard.host.files import read_if_there
+from garboard.lazy import lazy_module
+from garboard.manifests.objects import KUBE_SYSTEM
+from garboard.manifests.uploaded import CONFIG_KEYS
+from garboard.phases.revision import (
     TARGET,
     ChangeTarget,
     NodeReport,
@@ -13,12 +19,6 @@ from garboard.change.revision import (
     read_target,
     revision_name,
 )
-from garboard.change.snapshot import CONFIG_KEYS
-from garboard.documents import Json
-from garboard.errors import ClusterUnreachable, GarboardError
-from garboard.host.files import read_if_there
-from garboard.lazy import lazy_module
-from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.values import dataclass
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from garboard.change.outcomes import ChangeRolledBack
-from garboard.change.record import ChangeRecord
-from garboard.change.revision import ChangeTarget, moment
 from garboard.errors import ClusterUnreachable, GarboardError, NotReady
 from garboard.node.change_cluster import ChangeCluster, StoredTarget
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.revision import ChangeTarget, moment
 from garboard.retry import CLOCK
 from garboard.values import dataclass
 

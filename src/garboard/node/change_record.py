@@ -4,8 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from garboard.change.outcomes import ChangeInProgress
-from garboard.change.record import ChangeRecord
-from garboard.change.revision import (
+from garboard.change.record import refuse_unfinished
+from garboard.documents import Json
+from garboard.errors import ClusterUnreachable, GarboardError
+from garboard.manifests.objects import KUBE_SYSTEM
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.revision import (
     LABEL,
     LABELLED,
     TARGET,
@@ -17,9 +21,6 @@ from garboard.change.revision import (
     revision_name,
     revision_number,
 )
-from garboard.documents import Json
-from garboard.errors import ClusterUnreachable, GarboardError
-from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.retry import CLOCK, Clock, Pauses, wait_until
 
 CONFIG_MAP = "ConfigMap"
@@ -96,7 +97,7 @@ def _metadata(document: Mapping[str, Json], key: str) -> str:
 def refuse_while_changing(cluster: RecordReader) -> None:
     """Refuse what must not come between the nodes of a change, such as an upgrade; for administrators."""
     if cluster.find(CONFIG_MAP, KUBE_SYSTEM, TARGET) is not None:
-        read_record(cluster).refuse_unfinished()
+        refuse_unfinished(read_record(cluster))
 
 
 class TargetReader(Protocol):

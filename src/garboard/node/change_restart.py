@@ -1,6 +1,7 @@
 """`change restart`: a component starts again, gated, because a file that it reads only at its start has changed."""
 
 from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE
+from garboard.change.record import refuse_unfinished
 from garboard.change.restarting import RESTARTABLE, restart_plan
 from garboard.change.snapshot import ClusterSnapshot
 from garboard.engine import ClusterPlan, NodePart, Plan
@@ -59,7 +60,7 @@ def restart_here(asked: RestartRequest, local: LocalNode) -> int:
 
 def _planned(asked: RestartRequest, node: ChangedNode) -> tuple[Plan, ClusterSnapshot, tuple[str, ...]]:
     if node.is_control_plane:
-        read_record(node.cluster).refuse_unfinished()
+        refuse_unfinished(read_record(node.cluster))
     observed = observe_cluster(node.kubeconfig)
     snapshot = observed.snapshot
     plan = restart_plan(asked.component, snapshot, node.name)
@@ -78,7 +79,7 @@ def restart_via(asked: RestartRequest, via: Via, local: LocalNode) -> int:
     admin = find_kubeconfig(asked.kubeconfig)
     coordinator = coordinator_of(local, via, admin)
     with admin.connect() as client:
-        read_record(client).refuse_unfinished()
+        refuse_unfinished(read_record(client))
     names = _nodes(asked.component, observe_cluster(admin.path).snapshot)
     if not names:
         raise NotReady(f"no node has a {asked.component}", hint="kubectl get pods -n kube-system -o wide")

@@ -21,7 +21,6 @@ from garboard.change.confirming import (
     next_move,
     revision_deadline,
 )
-from garboard.change.revision import NodeReport, ReportResult, moment
 from garboard.errors import GarboardError
 from garboard.model.paths import ADMIN_CONF
 from garboard.node.change_arming import (
@@ -37,6 +36,7 @@ from garboard.node.interpreters.members import EtcdReader
 from garboard.node.interpreters.objects import NodeCluster
 from garboard.node.transaction import RunOptions, Transactions
 from garboard.node.workflow import LocalNode
+from garboard.phases.revision import NodeReport, ReportResult, moment
 from garboard.retry import CLOCK
 from garboard.values import dataclass
 

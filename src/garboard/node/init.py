@@ -27,6 +27,7 @@ from garboard.model.paths import ADMIN_CONF, KUBERNETES_DIR
 from garboard.node.configuration import node_host, open_config
 from garboard.node.interpreters.objects import NodeCluster
 from garboard.node.observe import NodeInspector, node_patches, read_options, with_node_name
+from garboard.node.reporter import who
 from garboard.node.transaction import RunPolicy
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode, Observed, Prepared, Workflow, WorkflowRequest
@@ -107,6 +108,7 @@ def _options(flags: GivenFlags, config: InitConfiguration, selected: Sequence[Pl
         kubeconfig=flags.text("kubeconfig") or ADMIN_CONF,
         kubeconfig_dir=flags.text("kubeconfig-dir") or KUBERNETES_DIR,
         uploads_certs=flags.switch("upload-certs"),
+        author=who(),
         certificate_key=config.certificate_key or os.urandom(32).hex(),
         shows_join_command=any(each.path == "show-join-command" for each in selected),
         prints_token=not flags.switch("skip-token-print"),

@@ -1,5 +1,7 @@
 """The interface through which a run reports to its caller: `node` never prints."""
 
+import os
+import pwd
 from contextlib import suppress
 from typing import Literal, Protocol, TypeAlias
 
@@ -42,3 +44,11 @@ class SteadyReporter:
 
     def ask(self, question: str, /) -> str:
         return self._reporter.ask(question)
+
+
+def who() -> str:
+    """Return who is typing, for the record."""
+    user = os.environ.get("SUDO_USER", "")
+    with suppress(KeyError):
+        user = user or pwd.getpwuid(os.geteuid()).pw_name
+    return f"{user or f'uid {os.geteuid()}'}@{os.uname().nodename}"

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from garboard.change.record import refuse_unfinished
 from garboard.config import GivenFlags, ResolvedVersion, cluster_text, ignored_checks, resolve_version
 from garboard.engine import Plan, what_moved_since
 from garboard.errors import BadDocument, BadUsage, GarboardError, as_usage
@@ -24,10 +25,12 @@ from garboard.node.interpreters.leases import LeaseToken
 from garboard.node.interpreters.objects import NodeCluster
 from garboard.node.observations import OBJECT
 from garboard.node.observe import NodeInspector, Role, directory_patches, looking_again, read_options
+from garboard.node.reporter import who
 from garboard.node.transaction import RunPolicy
 from garboard.node.upgrade_drift import with_drift
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import ChangedMeanwhile, LocalNode, Observed, Prepared, Workflow, WorkflowRequest
+from garboard.phases.change_record import ChangeRecord
 from garboard.phases.gates import API_SERVER
 from garboard.phases.node.records import recorded_set
 from garboard.phases.patching import NodePatches
@@ -168,9 +171,11 @@ def _observe(
     kubeconfig = flags.text("kubeconfig") or (KUBELET_CONF if is_worker else ADMIN_CONF)
     server = "" if is_worker else f"https://{this.endpoint.host_port}"
     cluster = NodeCluster(machine, kubeconfig, server, report=node.reporter.report)
-    if not is_worker and not prepared.is_shown:
-        change_record.refuse_while_changing(cluster.reader)
     upgraded = read_upgraded(cluster, MachineFacts(), given.version, this.endpoint, is_worker=is_worker)
+    # Read like all that is planned from, so that a change that begins after this makes the plan stale.
+    record = ChangeRecord() if is_worker else change_record.read_record(cluster)
+    if not prepared.is_shown:
+        refuse_unfinished(record)
     node.warn(upgraded.warnings)
     if given.prints_config:
         node.reporter.show(cluster_text(upgraded.former, upgraded.former.facts))
@@ -189,7 +194,7 @@ def _observe(
         inspector=NodeInspector(machine.manager),
         ignored_checks=given.ignored_checks,
     )
-    context = replace(context, room=None if is_worker else _room(node, upgraded))
+    context = replace(context, record=record, room=None if is_worker else _room(node, upgraded))
     context = with_drift(context, recorded, request.flags, node, is_shown=prepared.is_shown)
     if not any(each.path == PREFLIGHT for each in selected) and not prepared.is_shown:
         refuse_stopping(context, written_by(each.path for each in selected))
@@ -255,6 +260,7 @@ def _options(given: UpgradeInput, upgraded: UpgradedCluster, *, is_first: bool) 
         is_coordinated=given.lease is not None,
         patches_directory=given.settings.patches_directory or "",
         version_warnings=warnings,
+        author=who(),
     )
 
 

@@ -49,7 +49,7 @@ def _upgrade_cluster(via: Via, request: WorkflowRequest, node: LocalNode, others
     kubeconfig = flags.text("kubeconfig") or ADMIN_CONF
     name = node_name_of(node.machine) if node.machine.read(KUBELET_CONF) is not None else socket.gethostname()
     cluster = NodeCluster(node.machine, kubeconfig, "", report=node.reporter.report)
-    nodes = nodes_of(cluster)
+    nodes = nodes_of(cluster.list_all("Node"))
     if not any(each.is_control_plane for each in nodes):
         raise NotReady("the cluster has no node that is labelled as a control plane", hint="kubectl get nodes")
     plan = plan_cluster(nodes, version, (*_words(flags, _OF_APPLY), *_skips(flags)), _skips(flags, others), first=name)

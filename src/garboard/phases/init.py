@@ -12,6 +12,7 @@ from garboard.config import Loaded
 from garboard.engine import FilePlaceholder, Note, ShowMessage, Step
 from garboard.manifests import NodeHost, api_server, manager_and_scheduler
 from garboard.manifests.kube_proxy import control_plane_url
+from garboard.manifests.uploaded import as_uploaded
 from garboard.model.lifecycle import BootstrapToken, InitConfiguration
 from garboard.model.paths import ADMIN_CONF, KUBERNETES_DIR
 from garboard.phases.next_steps import PIN_PLACEHOLDER, JoinCommand, next_steps
@@ -26,6 +27,7 @@ from garboard.phases.node.credentials import (
 )
 from garboard.phases.node.kubelet import plan_kubelet, plan_rotation, wait_for_kubelet
 from garboard.phases.node.records import plan_mark_control_plane
+from garboard.phases.node.revisions import RECORD_PHASE, RecordedConfiguration, record_first_revision
 from garboard.phases.node.static_pods import plan_component, plan_etcd, wait_for_control_plane
 from garboard.phases.node.uploads import (
     plan_bootstrap_tokens,
@@ -50,6 +52,7 @@ class InitOptions:
     kubeconfig_dir: str = KUBERNETES_DIR
     uploads_certs: bool = False
     certificate_key: str = field(default="", repr=False)  # what shared certificates are sealed with
+    author: str = ""  # who makes the cluster, for its record
     shows_join_command: bool = False
     prints_token: bool = True
     prints_certificate_key: bool = True
@@ -148,6 +151,13 @@ def plan_upload_certs(context: InitContext) -> Iterator[Step | Note]:
 
 def plan_bootstrap_token(context: InitContext) -> Iterator[Step | Note]:
     yield from plan_bootstrap_tokens(context, context.bootstrap_tokens)
+
+
+def plan_first_revision(context: InitContext) -> Iterator[Step]:
+    """Plan to record what the cluster was made with, as the revision that changes set out from."""
+    made = RecordedConfiguration(kubernetes_version=as_uploaded(context.cluster).kubernetes_version)
+    configuration = made.after(made.kubernetes_version, context.stored_maps)
+    yield from record_first_revision(configuration, context.node_name, context.options.author)
 
 
 def plan_show_join_command(context: InitContext) -> Iterator[Step]:
@@ -324,6 +334,14 @@ ADDON: Phase[InitContext] = Phase(
     ),
 )
 
+# Hidden, as kubeadm has no such phase.
+RECORD: Phase[InitContext] = Phase(
+    name=RECORD_PHASE,
+    summary="Record what the cluster was made with",
+    plan=plan_first_revision,
+    is_hidden=True,
+)
+
 INIT: tuple[Phase[InitContext], ...] = (
     Phase(
         name="preflight",
@@ -368,6 +386,7 @@ INIT: tuple[Phase[InitContext], ...] = (
     ),
     KUBELET_FINALIZE,
     ADDON,
+    RECORD,
     Phase(
         name="show-join-command",
         summary="Show how other nodes join",

@@ -63,6 +63,13 @@ def test_existing_object_is_replaced_without_being_read(api: FakeApi, client: Ku
     assert api.asked == [("POST", MAPS), ("PUT", f"{MAPS}/x")]
 
 
+def test_existing_object_stays_where_it_is_to_be_kept(api: FakeApi, client: KubeClient) -> None:
+    api.objects[f"{MAPS}/x"] = {"data": {"b": "2"}}
+    put_object(client, dataclasses.replace(action(data={"a": "1"}), keeps_existing=True))
+    assert api.objects[f"{MAPS}/x"]["data"] == {"b": "2"}
+    assert api.asked == [("POST", MAPS)]
+
+
 def test_other_keys_are_kept_where_they_shall_be(api: FakeApi, client: KubeClient) -> None:
     api.objects[f"{MAPS}/x"] = {"metadata": {"name": "x", "resourceVersion": "7"}, "data": {"a": "0", "b": "2"}}
     api.refuse("PUT", f"{MAPS}/x", 409, "Conflict", "changed in between")

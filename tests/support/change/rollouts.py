@@ -7,11 +7,11 @@ import msgspec
 
 from garboard.change.node_work import PlanOptions
 from garboard.change.planning import plan_change
-from garboard.change.record import ChangeRecord
 from garboard.change.request import ChangeRequest
-from garboard.change.revision import ChangeState, ChangeTarget, NodeReport, ReportResult, Revision, moment
 from garboard.change.rollout import ChangeIntent, Rollout
 from garboard.change.snapshot import ClusterSnapshot
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.revision import ChangeState, ChangeTarget, NodeReport, ReportResult, Revision, moment
 from tests.support.change.requests import sets
 
 NOW = datetime(2026, 11, 19, 12, 0, tzinfo=UTC)

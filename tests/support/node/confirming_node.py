@@ -17,7 +17,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from garboard.change.revision import ChangeTarget, NodeReport, moment
 from garboard.cli.main import run
 from garboard.engine import Journal, Plan, Step, WriteFile
 from garboard.node.change_arming import arm
@@ -25,6 +24,7 @@ from garboard.node.change_cluster import ChangeCluster
 from garboard.node.transaction import RunOptions, Transactions
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode, this_node
+from garboard.phases.revision import ChangeTarget, NodeReport, moment
 from tests.support.node.reporters import MemoryReporter
 
 ADMIN, FILE = "/etc/kubernetes/admin.conf", Path("/etc/kubernetes/x.yaml")

@@ -15,7 +15,8 @@ from garboard.cli.token.access import kubeconfig_option
 from garboard.errors import BadUsage
 from garboard.host import read_file
 from garboard.lazy import lazy_module
-from garboard.node.change_apply import ApplyRequest, apply_change, who
+from garboard.node.change_apply import ApplyRequest, apply_change
+from garboard.node.reporter import who
 from garboard.node.via import Via
 from garboard.node.workflow import this_node
 

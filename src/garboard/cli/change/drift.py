@@ -30,7 +30,7 @@ from garboard.lazy import lazy_module
 from garboard.node.change_drift import observe_for, resolved
 from garboard.node.change_observe import ObservedCluster, observe_cluster
 from garboard.node.kubelet_observe import AskedKubelets, with_kubelets
-from garboard.node.reporter import OutputFormat
+from garboard.node.reporter import OutputFormat, who
 from garboard.node.via import Via
 from garboard.node.workflow import this_node
 from garboard.values import dataclass
@@ -126,9 +126,7 @@ class _Asked:
 def _adopt(asked: _Asked, kubeconfig: str | None) -> int:
     """Record hand edits as a change, which has no part for any node."""
     only = "".join(f" --only {each}" for each in asked.only)
-    intent = ChangeIntent(
-        author=change_apply.who(), message=asked.message, request=f"drift --adopt{only}", drift="adopt"
-    )
+    intent = ChangeIntent(author=who(), message=asked.message, request=f"drift --adopt{only}", drift="adopt")
     wanted = change_apply.ApplyRequest(
         request=DriftRequest(policy="adopt", names=DriftNames.parse(asked.only)),
         intent=intent,

@@ -11,7 +11,8 @@ from garboard.cli.change.requests import accept_option
 from garboard.cli.console import ConsoleReporter
 from garboard.cli.token.access import kubeconfig_option
 from garboard.lazy import lazy_module
-from garboard.node.change_apply import ApplyRequest, apply_change, who
+from garboard.node.change_apply import ApplyRequest, apply_change
+from garboard.node.reporter import who
 from garboard.node.via import Via
 from garboard.node.workflow import this_node
 

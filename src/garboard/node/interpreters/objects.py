@@ -285,7 +285,7 @@ def ref_of(action: PutObject | PatchObject | DeleteObject) -> "kube.ObjectRef":
 
 
 def put_object(client: "kube.KubeClient", action: PutObject) -> None:
-    """Create the object, or update the existing one."""
+    """Create the object, or update the existing one, unless that is kept."""
     content = _with_owner_uids(client, action)
     if action.resource_version:
         _replace_version(client, action, content)
@@ -293,7 +293,8 @@ def put_object(client: "kube.KubeClient", action: PutObject) -> None:
     try:
         client.create(ref_of(action), content)
     except kube.ObjectExists:
-        _update(client, action, content)
+        if not action.keeps_existing:
+            _update(client, action, content)
     except kube.ObjectInvalid:
         # A Service's own address is refused as taken before its name is found to exist.
         if action.kind != "Service" or client.find(action.kind, action.namespace, action.name) is None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from garboard.config import ComponentConfigs
 from garboard.documents import Json
-from garboard.engine import Note, Step, WriteFile, paths_written
+from garboard.engine import Note, PutObject, Step, WriteFile, paths_written
 from garboard.manifests import NodeHost, RenderedFile
+from garboard.manifests.objects import KUBE_SYSTEM
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.go import join_path
 from garboard.model.node import ApiEndpoint, NodeRegistration, Timeouts
@@ -23,6 +24,17 @@ from garboard.values import dataclass
 if TYPE_CHECKING:  # a worker has no such credentials, and need not load what reads certificates
     from garboard.pki.credentials import ObservedKubeconfig
     from garboard.pki.decide import AuthorityState
+
+
+def _stored_maps(steps: Sequence[Step]) -> dict[str, dict[str, str]]:
+    """Return what ConfigMaps of kube-system hold once steps have been done, by their names."""
+    found: dict[str, dict[str, str]] = {}
+    for action in (each.action for each in steps):
+        if isinstance(action, PutObject) and (action.kind, action.namespace) == ("ConfigMap", KUBE_SYSTEM):
+            data = action.content.get("data") if isinstance(action.content, dict) else None
+            given = data if isinstance(data, dict) else {}
+            found[action.name] = {key: text for key, text in given.items() if isinstance(text, str)}
+    return found
 
 
 class MachineView(Protocol):
@@ -108,7 +120,9 @@ class NodeContext:
     objects: ClusterView | None = None  # None if no API server shall be asked
     inspector: MachineInspector | None = None  # None if the machine is not checked
     ignored_checks: frozenset[str] = frozenset()
-    planned: frozenset[str] = field(default_factory=frozenset)  # files that earlier steps of the plan write
+    # What earlier steps of the plan make: files, and what ConfigMaps of kube-system hold, by name.
+    planned: frozenset[str] = field(default_factory=frozenset)
+    stored_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def node_name(self) -> str:
@@ -139,7 +153,8 @@ class NodeContext:
 
     def after(self, steps: tuple[Step, ...]) -> Self:
         """Return the context as it will be once `steps` have been done."""
-        return replace(self, planned=self.planned | paths_written(steps))
+        planned, stored = self.planned | paths_written(steps), {**self.stored_maps, **_stored_maps(steps)}
+        return replace(self, planned=planned, stored_maps=stored)
 
     def writes(self, files: Iterator[RenderedFile]) -> Iterator[Step | Note]:
         """Plan to write the files that are not yet as they should be."""

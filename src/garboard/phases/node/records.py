@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from posixpath import basename
 from typing import Protocol
@@ -105,10 +105,33 @@ def recorded_set(objects: RecordView, node_name: str, *, is_worker: bool) -> Pat
     return found
 
 
+def node_sets(data: Mapping[str, Json]) -> dict[str, str]:
+    """Return the digests of the sets that a record names for nodes, by the names of these."""
+    found = {key.removeprefix(_NODE): value for key, value in data.items() if key.startswith(_NODE)}
+    return {name: digest for name, digest in found.items() if isinstance(digest, str) and digest}
+
+
+def patch_sets_of(objects: RecordView, nodes: Iterable[Mapping[str, Json]]) -> dict[str, str]:
+    """Return the digests of the patches of Nodes that have any, by their names: as recorded, else as noted."""
+    record = objects.find("ConfigMap", KUBE_SYSTEM, RECORD)
+    data = record.get("data") if record else None
+    recorded = node_sets(data if isinstance(data, dict) else {})
+    found = {_name_of(each): _noted_on(each) for each in nodes}
+    return {name: digest for name, noted in found.items() if (digest := recorded.get(name) or noted)}
+
+
+def _name_of(node: Mapping[str, Json]) -> str:
+    metadata = node.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, dict) else ""
+
+
 def noted_set(objects: RecordView, node_name: str) -> str:
     """Return the digest that a worker has noted on its Node."""
-    node = objects.find("Node", "", node_name)
-    metadata = node.get("metadata") if node else None
+    return _noted_on(objects.find("Node", "", node_name) or {})
+
+
+def _noted_on(node: Mapping[str, Json]) -> str:
+    metadata = node.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
     return str(text or "").removeprefix(_annotated(""))

@@ -13,6 +13,7 @@ from garboard.model.paths import KUBELET_CONF, manifest_path
 from garboard.patches.json_values import ABSENT
 from garboard.patches.unified import CONTEXT, TextDiff
 from garboard.phases.node.kubelet import KUBELET
+from garboard.phases.node.revisions import RECORD_PHASE
 from garboard.phases.static_pods import ORDER
 from garboard.pki.kubeconfig import read_kubeconfig
 from garboard.schema import Schema
@@ -180,7 +181,7 @@ def _diff(path: str, before: bytes, after: bytes, context: int) -> TextDiff:
 
 def _objects(plan: Plan, find: FindObject, schema: Schema, context: int) -> Iterator[UpgradeChange]:
     for step in plan.steps:
-        if not isinstance(step.action, PutObject) or step.action.is_secret:
+        if not isinstance(step.action, PutObject) or step.action.is_secret or step.phase == RECORD_PHASE:
             continue
         action = step.action
         where = f"{action.kind} {action.namespace + '/' if action.namespace else ''}{action.name}"

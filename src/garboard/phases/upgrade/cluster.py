@@ -1,6 +1,6 @@
 """The cluster that is upgraded: what its ConfigMaps say, and what of that holds for this node."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Protocol
@@ -16,12 +16,13 @@ from garboard.config import (
 from garboard.documents import Json
 from garboard.errors import BadDocument, InvalidValue
 from garboard.manifests.objects import CONFIG_HASH_ANNOTATION, KUBE_SYSTEM, data_hash
-from garboard.manifests.uploaded import KUBEADM_CONFIG, KUBELET_CONFIG
+from garboard.manifests.uploaded import CONFIG_KEYS, KUBEADM_CONFIG, KUBELET_CONFIG
 from garboard.model.cluster import ClusterConfiguration
 from garboard.model.minors import MINORS
 from garboard.model.node import ApiEndpoint
 from garboard.model.version import KubernetesVersion
 from garboard.phases.gates import API_SERVER
+from garboard.phases.node.records import patch_sets_of
 from garboard.phases.static_pods import ETCD
 from garboard.values import dataclass
 
@@ -65,6 +66,9 @@ class UpgradedCluster:
     api_servers: Mapping[str, str] = field(default_factory=dict)  # the images of API servers, by node
     etcds: Mapping[str, str] = field(default_factory=dict)  # the images of etcd's static pods, by node
     warnings: tuple[str, ...] = ()
+    # What the cluster stores, for its record: the texts of its configuration by ConfigMap, and patch sets by node.
+    documents: Mapping[str, str] = field(default_factory=dict)
+    patch_sets: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def members(self) -> int:
@@ -125,20 +129,29 @@ def read_upgraded(
         with _stored_in(KUBE_PROXY):
             proxy = load_stored_kube_proxy(text, target, endpoint, is_user_supplied=not is_signed(proxy_map))
         components = replace(components, kube_proxy=proxy)
+    nodes = objects.list_all("Node")
     return UpgradedCluster(
         former=former,
         target=target,
         components=components,
-        nodes=nodes_of(objects),
+        nodes=nodes_of(nodes),
         api_servers=images_of(objects, API_SERVER),
         etcds=images_of(objects, ETCD),
         warnings=warnings,
+        documents=_documents(objects),
+        patch_sets=patch_sets_of(objects, nodes),
     )
 
 
-def nodes_of(objects: Objects) -> tuple[ClusterNode, ...]:
-    """Return the Nodes of the cluster."""
-    return tuple(map(_node, objects.list_all("Node")))
+def _documents(objects: Objects) -> dict[str, str]:
+    found = {name: _mapping(objects.find("ConfigMap", KUBE_SYSTEM, name), "data").get(key)
+             for name, key in CONFIG_KEYS.items()}  # fmt: skip
+    return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def nodes_of(nodes: Iterable[Mapping[str, Json]]) -> tuple[ClusterNode, ...]:
+    """Return the Nodes of a cluster as an upgrade sees them."""
+    return tuple(map(_node, nodes))
 
 
 def is_signed(config_map: Mapping[str, Json] | None) -> bool:

@@ -12,6 +12,7 @@ from garboard.manifests.kubelet import CONFIG_FILE, FLAGS_FILE, INSTANCE_CONFIG_
 from garboard.model.cluster import kubernetes_image, tag_of
 from garboard.model.node import ApiEndpoint, NodeRegistration, Timeouts
 from garboard.model.paths import KUBELET_CONF, KUBERNETES_DIR, manifest_path
+from garboard.phases.change_record import ChangeRecord
 from garboard.phases.gates import API_SERVER
 from garboard.phases.gates.control_plane import listener_of
 from garboard.phases.node.context import ClusterView, MachineView, NodeContext, ObservedCredentials
@@ -43,6 +44,7 @@ class UpgradeOptions:
     is_coordinated: bool = False  # somebody else goes through the nodes
     patches_directory: str = ""
     version_warnings: tuple[str, ...] = ()
+    author: str = ""  # who upgrades the cluster, for its record
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class UpgradeContext(NodeContext):
     options: UpgradeOptions
     manifests: Mapping[str, bytes] = field(default_factory=dict)  # by component; none on a worker
     room: SnapshotRoom | None = None
+    record: ChangeRecord = field(default_factory=ChangeRecord)  # of what was changed; a worker reads none
     drift: NodeDrift = field(default_factory=NodeDrift)  # how the node differs from what its cluster declares
 
     @property

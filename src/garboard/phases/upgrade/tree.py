@@ -8,11 +8,13 @@ from garboard.errors import BadUsage
 from garboard.manifests.bootstrap_token import CLUSTER_INFO, bootstrap_rbac
 from garboard.manifests.kubelet import INSTANCE_CONFIG_FILE, config_file, instance_config_file
 from garboard.manifests.objects import KUBE_PUBLIC, readable_by, user
+from garboard.manifests.uploaded import as_uploaded
 from garboard.model.cluster import coredns_image, tag_of
 from garboard.model.version import numbers_of
 from garboard.patches.json_values import value_at
 from garboard.phases.node.addons import observe_dns, plan_coredns, plan_kube_proxy
 from garboard.phases.node.records import content_of, holds_set, noted_set, record_on_control_plane, record_on_worker
+from garboard.phases.node.revisions import RECORD_PHASE, RecordedConfiguration, record_next_revision
 from garboard.phases.node.uploads import plan_kubeadm_config, plan_kubelet_config
 from garboard.phases.preflight import plan_checks
 from garboard.phases.upgrade.context import UpgradeContext
@@ -92,6 +94,24 @@ def plan_patch_record(context: UpgradeContext) -> Iterator[Step | Note]:
     else:
         text = "no control plane has recorded these patches, and a worker may not: the next upgrade needs them again"
         yield Note(f"{text}, with --patches", is_warning=True)
+
+
+def plan_upgraded_revision(context: UpgradeContext) -> Iterator[Step]:
+    """Plan to record what the cluster is configured as now, if that is not what is on record."""
+    upgraded, options = context.upgraded, context.options
+    former, version = (as_uploaded(each).kubernetes_version for each in (upgraded.former, context.cluster))
+    before = RecordedConfiguration(
+        kubernetes_version=former, documents=upgraded.documents, patch_sets=upgraded.patch_sets
+    )
+    yield from record_next_revision(
+        context.record,
+        before,
+        before.after(version, context.stored_maps),
+        context.node_name,
+        author=options.author,
+        message=f"upgraded from {former} to {version}" if former != version else f"upgraded to {version}",
+        request=f"upgrade apply {version}" if options.is_first else "upgrade node",
+    )
 
 
 def _waits_for_others(context: UpgradeContext) -> Note | None:
@@ -235,6 +255,13 @@ POST_UPGRADE: Phase[UpgradeContext] = Phase(
     flags=(*_BASIC, "kubeconfig"),
 )
 # Hidden, as kubeadm has no such phases.
+RECORD: Phase[UpgradeContext] = Phase(
+    name=RECORD_PHASE,
+    summary="Record what the cluster is configured as",
+    plan=plan_upgraded_revision,
+    run_if=is_due_control_plane,
+    is_hidden=True,
+)
 DRAIN: Phase[UpgradeContext] = Phase(
     name="drain",
     summary="Take the node out of service, with --drain",
@@ -268,6 +295,7 @@ APPLY: tuple[Phase[UpgradeContext], ...] = (
     BOOTSTRAP_TOKEN,
     ADDON,
     POST_UPGRADE,
+    RECORD,
     UNCORDON,
     NEXT_NODES,
 )
@@ -279,5 +307,6 @@ NODE: tuple[Phase[UpgradeContext], ...] = (
     KUBELET_CONFIG,
     ADDON,
     POST_UPGRADE,
+    RECORD,
     UNCORDON,
 )

@@ -53,7 +53,7 @@ class Revision(_Recorded, frozen=True, kw_only=True):
     """
 
     number: int
-    created: str  # RFC 3339
+    created: str = ""  # RFC 3339; if nothing is written, it is when the object was made
     kubernetes_version: str
     documents: dict[str, str]  # what the ConfigMaps of the configuration hold, by their names
     patch_sets: dict[str, str] = {}  # digests in garboard-patches, by the names of nodes
@@ -188,7 +188,10 @@ def superseded(numbers: Iterable[int], *, keeps: Iterable[int], limit: int = KEP
 
 def read_revision(document: Mapping[str, Json]) -> Revision:
     """Return the revision that a ConfigMap holds; one that says something else is refused."""
-    return _read(document, REVISION_KEY, Revision)
+    found = _read(document, REVISION_KEY, Revision)
+    metadata = document.get("metadata")
+    made = metadata.get("creationTimestamp") if isinstance(metadata, dict) else None
+    return found if found.created or not isinstance(made, str) else msgspec.structs.replace(found, created=made)
 
 
 def read_target(document: Mapping[str, Json] | None) -> ChangeTarget | None:

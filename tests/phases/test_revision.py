@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garboard.change.revision import (
+from garboard.documents import Json
+from garboard.errors import BadDocument, GarboardError
+from garboard.phases.revision import (
     KEPT,
     MAX_BYTES,
     REPORT,
@@ -26,7 +28,6 @@ from garboard.change.revision import (
     revision_number,
     superseded,
 )
-from garboard.errors import BadDocument, GarboardError
 
 
 def config_text(revision: Revision) -> str:
@@ -54,6 +55,15 @@ def test_a_revision_is_an_immutable_config_map_of_kube_system() -> None:
     assert (found.kind, found.namespace, found.name) == ("ConfigMap", "kube-system", "garboard-revision-3")
     assert found.content["immutable"] is True
     assert read_revision(found.content) == REVISION
+
+
+def test_a_revision_without_a_time_is_as_old_as_its_object() -> None:
+    """A plan that says when it was made would be another one each time."""
+    timeless = msgspec.structs.replace(REVISION, created="")
+    content = timeless.as_object().content
+    assert read_revision(content).created == ""
+    metadata: Json = {"name": timeless.name, "creationTimestamp": moment(NOW)}
+    assert read_revision({**content, "metadata": metadata}) == REVISION
 
 
 def test_the_target_has_one_name() -> None:
