@@ -49,14 +49,14 @@ def test_the_cluster_works(cluster: LabUnderTest, tmp_path: Path) -> None:
 
 
 def test_a_change_sets_out_from_what_init_has_recorded(cluster: LabUnderTest) -> None:
-    """Also once nodes have joined: nothing was changed by other means."""
+    """The patches with which the other nodes have joined are found beside it, and nothing that others have changed."""
     cluster.exec("cp1", "garboard", "change", "apply", "--set", "scheduler.extraArgs[v]=1", "--yes", check=False)
     told = json.loads(cluster.exec("cp1", "garboard", "change", "history", "-o", "json").stdout)
-    revisions = {each["revision"]: each for each in told["revisions"]}
-    assert sorted(revisions) == [0, 1]
-    assert (revisions[0]["message"], revisions[0]["request"]) == ("the cluster was made", "init")
-    assert revisions[0]["created"] < revisions[1]["created"]
-    assert (revisions[1]["parent"], told["current"]) == (0, 1)
+    made, joined, changed = sorted(told["revisions"], key=lambda each: each["revision"])
+    assert (made["revision"], made["message"], made["request"]) == (0, "the cluster was made", "init")
+    assert joined["message"] == "what was found: the patches of nodes that have joined, left or been upgraded"
+    assert made["created"] <= joined["created"] == changed["created"]
+    assert [made["parent"], joined["parent"], changed["parent"], told["current"]] == [None, 0, 1, 2]
     for node in ("cp2", "cp3"):
         cluster.exec(node, "garboard", "change", "node", "--yes")
     status = json.loads(cluster.exec("cp1", "garboard", "change", "status", "-o", "json").stdout)

@@ -19,7 +19,8 @@ from garboard.values import dataclass
 
 RECORD_PHASE = "record"
 _FOUND = "what was found: changed by other means"
-_JOINED = "what was found: nodes with patches of their own have joined or left"
+_FIRST = "what was there before the first upgrade or change"
+_PATCHED = "what was found: the patches of nodes that have joined, left or been upgraded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +55,16 @@ class RecordedConfiguration:
             return msgspec.structs.replace(found, message=first if current is None else _FOUND)
         if known.digest == found.digest:
             return None
-        return msgspec.structs.replace(found, message=_JOINED if self._differs_in_nodes(known) else _FOUND)
+        return msgspec.structs.replace(found, message=_PATCHED if self._differs_in_nodes(known) else _FOUND)
+
+    def is_declared_by(self, known: Revision) -> bool:
+        """Say whether a revision has the same version and the same documents, whatever patches its nodes have."""
+        return (known.kubernetes_version, known.documents) == (self.kubernetes_version, {**self.documents})
 
     def _differs_in_nodes(self, known: Revision) -> bool:
         """Say whether a revision has the same for all nodes, and for each that it names with patches."""
-        same = (known.kubernetes_version, known.documents) == (self.kubernetes_version, {**self.documents})
         both = known.patch_sets.keys() & self.patch_sets.keys()
-        return same and all(known.patch_sets[each] == self.patch_sets[each] for each in both)
+        return self.is_declared_by(known) and all(known.patch_sets[each] == self.patch_sets[each] for each in both)
 
     def after(self, version: str, stored: Mapping[str, Mapping[str, str]]) -> "RecordedConfiguration":
         """Return the configuration of a version once ConfigMaps have been stored, given by name."""
@@ -96,19 +100,24 @@ def record_first_revision(configuration: RecordedConfiguration, node: str, autho
 def record_next_revision(
     record: ChangeRecord, before: RecordedConfiguration, after: RecordedConfiguration, node: str, **about: Any
 ) -> Iterator[Step]:
-    """Plan to record what a cluster is from now on, and what it was before if that is not on record."""
-    if not before.is_whole:
+    """Plan to record what a cluster is from now on, and what it was before if that is not on record.
+
+    That only patches of nodes differ is no reason: each node that goes up would make a revision of its own.
+    """
+    current = record.current
+    known = record.revisions.get(current) if current is not None else None
+    if not before.is_whole or (known and before.is_declared_by(known) and after.is_declared_by(known)):
         return
-    found = before.found_in(record, first="what was there before the first upgrade or change")
-    parent = found.number if found else record.current
+    found = None if known and before.is_declared_by(known) else before.found_in(record, first=_FIRST)
+    parent = found.number if found else current
     number = record.next_number + (found is not None)
     made = after.revision(number, parent=parent, base=number, **about)
-    known = found or record.revisions[record.current or BASELINE]
-    if made.digest == known.digest:
+    if found and after.is_declared_by(found):
         return
     yield from revision_steps([each for each in (found, made) if each is not None], record.revisions)
     yield target_step(committed_target(made, node), version=record.target_version)
-    yield from removal_steps({*record.revisions, known.number, number}, keeps={number, known.number})
+    kept = {number, *(() if parent is None else (parent,))}
+    yield from removal_steps({*record.revisions, *kept}, keeps=kept)
 
 
 def revision_steps(
