@@ -191,6 +191,15 @@ def test_plan_that_was_saved_is_refused_once_somebody_has_changed_the_configurat
     assert since.changed == only(NODES, {KUBELET})
 
 
+def test_the_next_change_may_begin_while_the_api_still_shows_what_ran_before(
+    nodes: Changing, via: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Kubelets report the static pods of the change before some seconds late."""
+    for value in ("4", "5"):
+        status = run(["change", "apply", "--set", f"scheduler.extraArgs[v]={value}", "--yes", *via])
+        assert status == 0, capfd.readouterr().err
+
+
 def _store(nodes: Changing, text: str) -> None:
     patch = json.dumps({"data": {"kubelet": text}})
     nodes.lab.kubectl("-n", "kube-system", "patch", "cm", "kubelet-config", "--type", "merge", "-p", patch)

@@ -84,6 +84,7 @@ _OWNERS = {
     "node/test_change_agent.py": "change",
     "node/test_change_apply.py": "change",
     "node/test_change_apply_run.py": "change",
+    "node/test_change_apply_via.py": "change",
     "node/test_change_arming.py": "change",
     "node/test_change_cluster.py": "change",
     "node/test_change_drift.py": "change",

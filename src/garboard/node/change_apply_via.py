@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -42,10 +43,12 @@ from garboard.node.tokens import AdminKubeconfig, find_kubeconfig
 from garboard.node.via import Via
 from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode
+from garboard.values import dataclass
 
 _STATUS = re.compile(r"it ended with status (\d+)")
 _COMMANDS = ("change apply", "change rollback", "change restart")
 _LEASE_WITHIN_S = 10.0
+_PLANNED_AT_MOST = 3  # times, while what it is planned from moves
 
 
 def apply_via(asked: ApplyRequest, via: Via, local: LocalNode) -> int:
@@ -58,15 +61,63 @@ def apply_via(asked: ApplyRequest, via: Via, local: LocalNode) -> int:
     if is_needless(asked, rollout):
         local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
         return IS_DONE
-    plan = coordinated_plan(rollout, handed)
     if asked.is_shown:
+        plan = coordinated_plan(rollout, handed)
         local.reporter.show(f"{plan_text(rollout.plan)}\nCommands on the nodes:\n\n{cluster_plan_as_text(plan)}")
         return IS_DONE
     confirm_plan(asked, rollout, local)
     abandon_open(coordinator, local)
-    begin(coordinator, asked.command, plan)
-    local.reporter.report(f"[{asked.command}] revision {rollout.revision.number} is done on all nodes")
+
+    def carry_out(planned: PlannedChange) -> None:
+        # Each attempt has connections of its own.
+        begin(coordinator_of(local, via, admin, waits=asked.waits), asked.command, planned.on_nodes)
+
+    def plan_again() -> PlannedChange:
+        found = PlannedChange(*_planned(asked, admin, local))
+        if plan_text(found.rollout.plan) != plan_text(rollout.plan):
+            confirm_plan(asked, found.rollout, local)
+        return found
+
+    planned = PlannedChange(rollout, handed)
+    if asked.saved is None:
+        planned = begin_planned(planned, carry_out, plan_again)
+    else:  # it is carried out as it was reviewed, or not at all
+        carry_out(planned)
+    local.reporter.report(f"[{asked.command}] revision {planned.rollout.revision.number} is done on all nodes")
     return IS_DONE
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """What is done on all nodes, and the change as it is handed to the first of them."""
+
+    rollout: Rollout
+    handed: bytes
+
+    @property
+    def on_nodes(self) -> ClusterPlan:
+        return coordinated_plan(self.rollout, self.handed)
+
+
+def begin_planned(
+    planned: PlannedChange, carry_out: Callable[[PlannedChange], None], plan_again: Callable[[], PlannedChange]
+) -> PlannedChange:
+    """Carry a plan out, and return it; one whose first node began nothing is made again, if what it is made from moved.
+
+    The API shows some seconds late what runs on a node: just after a change, the first node may make another plan than
+    the machine that tells it.
+    """
+    for _ in range(_PLANNED_AT_MOST - 1):
+        try:
+            carry_out(planned)
+            return planned
+        except CoordinatorStopped:
+            again = plan_again()
+            if again.handed == planned.handed:
+                raise
+            planned = again
+    carry_out(planned)
+    return planned
 
 
 def coordinator_of(local: LocalNode, via: Via, admin: AdminKubeconfig, *, waits: bool = False) -> Coordinator:
