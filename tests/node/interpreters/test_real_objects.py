@@ -1,7 +1,8 @@
-"""Objects replaced in exactly one version, by a real API server."""
+"""Objects replaced in exactly one version, or made once, by a real API server."""
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from garboard.kube import KubeClient, ObjectRef
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
 from garboard.node.interpreters.objects import put_object
+from garboard.phases.change_record import ChangeRecord
+from garboard.phases.node.revisions import RecordedConfiguration, record_first_revision, record_next_revision
+from garboard.phases.revision import read_revision, read_target
 from tests.support.kube.real_server import real_api_server
 
 pytestmark = pytest.mark.real
@@ -66,3 +70,27 @@ def test_version_that_was_planned_for_keeps_what_others_have_written(cluster: Ku
     with pytest.raises(StalePlan, match="ConfigMap default/x has changed since"):
         put_object(cluster, replace(planned, content=content(a="3")))
     cluster.delete(REF)
+
+
+def test_record_of_a_cluster_is_made_once_and_repeated_without_an_error(cluster: KubeClient) -> None:
+    """An init over the etcd of an earlier cluster, and a step that is repeated after a kill: they are immutable."""
+    first = RecordedConfiguration(kubernetes_version="v1.37.1", documents={"kubeadm-config": "a: 1\n"})
+    other = RecordedConfiguration(kubernetes_version="v1.37.1", documents={"kubeadm-config": "a: 2\n"})
+    for made in (first, first, other):
+        for step in record_first_revision(made, "cp1", "alice"):
+            assert isinstance(step.action, PutObject)
+            put_object(cluster, step.action)
+    revision = read_revision(cluster.require("ConfigMap", "kube-system", "garboard-revision-0"))
+    assert revision.documents == first.documents
+    assert datetime.fromisoformat(revision.created) <= datetime.now(UTC)
+    target = read_target(cluster.require("ConfigMap", "kube-system", "garboard-change"))
+    assert target is not None
+    assert target.digest == revision.digest
+    record = ChangeRecord(revisions={0: revision}, target=target)
+    upgraded = replace(other, kubernetes_version="v1.38.0")
+    for _ in range(2):  # the second time as a run that was killed before it knew
+        for step in record_next_revision(record, other, upgraded, "cp1"):
+            assert isinstance(step.action, PutObject)
+            put_object(cluster, step.action)
+    names = [cluster.find("ConfigMap", "kube-system", f"garboard-revision-{number}") for number in (1, 2, 3)]
+    assert [each is not None for each in names] == [True, True, False]
