@@ -30,6 +30,14 @@ def test_streams_take_turns() -> None:
     assert [stream_id for stream_id, _, _ in data_frames(client.data_to_send())] == [1, 3, 5, 1, 3, 5]
 
 
+def test_bulk_goes_out_in_frames_as_large_as_we_take_them_ourselves() -> None:
+    config = Http2Config()
+    client = settled_client(window=2**20, max_frame=config.max_frame)
+    client.receive_data(frames.window_update(0, 2**20))
+    client.send_data(client.open_stream(REQUEST), bytes(300_000))
+    assert [length for _, length, _ in data_frames(client.data_to_send(2**20))] == [config.max_frame, 37_856]
+
+
 def test_late_stream_does_not_wait_for_a_bulky_one() -> None:
     client = settled_client(Http2Config(turn_bytes=1000))
     bulky, small = client.open_stream(REQUEST), client.open_stream(REQUEST)

@@ -58,8 +58,8 @@ class Http2Config:
     # Sixteen streams may stop reading before the others feel it.
     connection_window: int = 16 * MIB
     max_frame: int = 256 * KIB
-    # What one stream may send before the next has its turn.
-    turn_bytes: int = 64 * KIB
+    # What one stream may send before the next has its turn; a peer that takes only small frames shortens it.
+    turn_bytes: int = 256 * KIB
     # A stream with this much waiting to be sent takes no more until half of it is gone.
     send_queue_bytes: int = 256 * KIB
     limits: Limits = field(default_factory=Limits)

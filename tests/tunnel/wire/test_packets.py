@@ -35,6 +35,8 @@ PACKETS: st.SearchStrategy[Packet] = st.one_of(
         (packets.Data(1, "", b"hi"), "0804220608011a026869"),
         (packets.CloseDial(1), "08053a020801"),
         (packets.Drain(), "08064200"),
+        (packets.Credit(1, 300), "08e907ca3e05080110ac02"),
+        (packets.Credit(1, 0), "08e907ca3e020801"),
         (packets.ServersRequest(), "08ea07d23e00"),
         (packets.ServersResponse("s", 4, 2, ("s-0", "s-1")), "08eb07da3e110a0173100418022203732d302203732d31"),
     ],
@@ -103,3 +105,25 @@ def test_packet_without_the_payload_of_its_type_is_none_or_refused(encoded: str)
         assert packets.decode_packet(bytes.fromhex(encoded)) is None
     except BadWire:
         assert encoded == "10"
+
+
+@given(INT64, INT64)
+def test_credit_reads_alike_by_hand_and_field_by_field(connect_id: int, size: int) -> None:
+    credit = packets.Credit(connect_id, size)
+    encoded = packets.encode_packet(credit)
+    assert packets.decode_packet(encoded) == credit
+    assert packets.decode_packet(memoryview(encoded)) == credit  # of a view, every field is looked at
+
+
+@given(st.binary(max_size=24) | st.binary(max_size=8).map(lambda fields: bytes((len(fields),)) + fields))
+@settings(max_examples=300)
+def test_what_is_nearly_a_credit_reads_alike_by_hand_and_field_by_field(tail: bytes) -> None:
+    data = b"\x08\xe9\x07\xca\x3e" + tail
+    assert _read(data) == _read(memoryview(data))
+
+
+def _read(data: bytes | memoryview) -> Packet | str | None:
+    try:
+        return packets.decode_packet(data)
+    except BadWire as refused:
+        return refused.message

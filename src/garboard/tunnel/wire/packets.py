@@ -156,6 +156,7 @@ _BY_NUMBER: Final = {kind.number: kind for kind in _KINDS}
 
 _TYPE: Final = wire.encode_tag(1, wire.VARINT)
 _DATA_START: Final = b"\x08\x04\x22"  # the type DATA, and the tag of its payload
+_CREDIT_START: Final = b"\x08\xe9\x07\xca\x3e"  # the same of CREDIT, whose numbers take two bytes each
 # A DIAL_REQ begins with its payload, of a length that differs: one for every connection, and none of them long.
 _STARTS: Final = {bytes((0x12, size)): PacketType.DIAL_REQ.name for size in range(128)} | {
     (_TYPE + wire.encode_varint(kind.type))[:2]: kind.type.name for kind in _KINDS
@@ -208,7 +209,8 @@ def decode_packet(data: Buffer) -> Packet | None:
     return value if kind is not None and kind.type == packet_type & 0xFFFF_FFFF else None
 
 
-# The packets that every connection is opened and closed with, by hand: as they are nearly always written.
+# The packets that every connection is opened and closed with, and the credit that comes back for every few payloads, by
+# hand: as they are nearly always written.
 
 
 def _encode_dial_request(packet: DialRequest) -> bytes | None:
@@ -242,11 +244,19 @@ def _encode_dial_response(packet: DialResponse) -> bytes | None:
     return b"\x08\x01\x1a%c\x10%b\x18%b" % (len(number) + len(random) + 2, number, random)
 
 
+def _encode_credit(packet: Credit) -> bytes | None:
+    if packet.connect_id <= 0 or packet.size <= 0:
+        return None
+    number, size = wire.encode_varint(packet.connect_id), wire.encode_varint(packet.size)
+    return b"%b%c\x08%b\x10%b" % (_CREDIT_START, len(number) + len(size) + 2, number, size)
+
+
 _QUICK_ENCODERS: Final[dict[type, Callable[[Any], bytes | None]]] = {
     DialRequest: _encode_dial_request,
     CloseRequest: _encode_close_request,
     CloseResponse: _encode_close_response,
     DialResponse: _encode_dial_response,
+    Credit: _encode_credit,
 }
 _MOST_QUICK: Final = 120  # bytes; below this every length is one byte
 
@@ -259,7 +269,9 @@ def _decode_quickly(data: bytes) -> Packet | None:
         if data[0] == 0x12:
             return _read_dial_request(data)
         read = _QUICK_READERS.get(data[:3])
-        return read(data) if read is not None and data[3] == len(data) - 4 else None
+        if read is None:
+            return _read_credit(data) if data.startswith(_CREDIT_START) else None
+        return read(data) if data[3] == len(data) - 4 else None
     except IndexError:
         return None
 
@@ -295,6 +307,16 @@ def _read_close_request(data: bytes) -> CloseRequest | None:
 def _read_close_response(data: bytes) -> CloseResponse | None:
     connect_id, at = _short_varint(data, 5)
     return CloseResponse("", connect_id) if data[4] == 0x10 and at == len(data) else None
+
+
+def _read_credit(data: bytes) -> Credit | None:
+    if data[5] != len(data) - 6 or data[6] != 0x08:
+        return None
+    connect_id, at = _short_varint(data, 7)
+    if data[at] != 0x10:
+        return None
+    size, at = _short_varint(data, at + 1)
+    return Credit(connect_id, size) if at == len(data) else None
 
 
 _QUICK_READERS: Final[dict[bytes, Callable[[bytes], Packet | None]]] = {
