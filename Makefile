@@ -9,10 +9,12 @@ PYTEST = $(BIN)/python -m pytest -q --seed=$(or $(SEED),$(DAY)) $(if $(FRESH),--
 BY_FILE := --dist loadfile --no-loadscope-reorder
 # Compiled files are kept, also where the environment says otherwise: every process of every tier needs those of all tests.
 unexport PYTHONDONTWRITEBYTECODE
+# What talks to the programs from outside, which is how compiled modules are tested.
+ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py faults.py hostile_wire.py stock_counterparts.py authentication.py)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system demo test test-fast lint types unit programs real lab verify budget lock schema reliability benchmark-patch benchmark-fleet benchmark-controllers benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-upgrade benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
+.PHONY: help setup system demo test test-fast lint types unit programs compiled real lab verify budget lock schema reliability benchmark-patch benchmark-fleet benchmark-controllers benchmark-startup benchmark-dry-run benchmark-lifecycle benchmark-upgrade benchmark-lab benchmark-static-pods benchmark-tunnel benchmark-change soak man clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
@@ -58,13 +60,19 @@ test-fast: lint types unit  ## Lint, types, unit and property tests
 
 # Before the tests, each of which has a limit of time: to build them all takes 20 minutes. In one call, so that what the
 # minors share is compiled once; the build cache stays until the Go programs of the tests are built, too.
-programs: setup  ## Build or download the real programs, and those that tests compare with
+programs: setup compiled  ## Build or download the real programs, and those that tests compare with
 	$(BIN)/garboard lab binaries get cluster konnectivity-server konnectivity-agent --kubernetes-version all --keep-build-cache > /dev/null
 	$(BIN)/python -m tools.harness.oracles
+
+# Once for the same sources; `PYTHONPATH=build/compiled` uses it.
+compiled: setup  ## Make build/compiled: the package with the tunnel's modules compiled
+	@tools/setup/system-packages compiler
+	$(BIN)/python -m tools.compiled
 
 real: setup programs  ## Comparisons with the real programs (needs root)
 	@tools/setup/system-packages cri browser
 	$(PYTEST) --record=real -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify"
+	PYTHONPATH=build/compiled $(PYTEST) --record=compiled -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(ON_COMPILED)
 	$(PYTEST) --record=alone -m "real and not lab and alone and not verify"
 
 # In two processes where there is memory for the clusters of both.

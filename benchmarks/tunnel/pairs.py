@@ -17,6 +17,7 @@ from tools.harness.ports import free_ports
 
 STREAMS = "konnectivity_network_proxy_agent_open_server_connections"
 OURS = [str(Path(sys.executable).parent / "garboard"), "tunnel"]
+COMPILED = Path(__file__).parents[2] / "build/compiled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ class Pair:
 
 @contextlib.contextmanager
 def running_pair(name: str, binaries: Binaries, keys: Certificates, folder: Path) -> Iterator[Pair]:
-    """`name` tells whose server and agent: `ours`, `stock`, `ours-stock` or `stock-ours`; `ours:2` has two workers."""
+    """`name` tells whose server and agent: `ours`, `stock`, `ours-stock` or `stock-ours`; `ours:2` has two workers, and
+    `compiled` is ours with its modules compiled (`make compiled`).
+    """
     whose, _, workers = name.partition(":")
     whose_server, _, whose_agent = whose.partition("-")
     front = str(folder / f"{name}-{time.monotonic_ns()}.sock")
@@ -83,6 +86,8 @@ def running_pair(name: str, binaries: Binaries, keys: Certificates, folder: Path
 
 
 def _program(whose: str, end: str, binaries: Binaries) -> list[str]:
+    if whose == "compiled":
+        return ["env", f"PYTHONPATH={COMPILED}", *OURS, end]
     return [*OURS, end] if whose == "ours" else [str(binaries.locate(f"konnectivity-{end}"))]
 
 

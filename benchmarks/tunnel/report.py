@@ -25,7 +25,7 @@ MIXED_GOAL = 0.8
 
 def write_report(found: dict[str, Found], conditions: str) -> str:
     pairs = list(found)
-    more = [pair for pair in pairs if pair.startswith("ours:")]  # with several workers
+    more = [pair for pair in pairs if pair.startswith("ours:") or pair == "compiled"]  # ours in another way
     heads = " | ".join((*pairs, *(f"{pair} / stock" for pair in more)))
     rows = [f"{conditions}.", "", f"| measure | {heads} | ours / stock | goal | |"]
     rows.append(f"| --- |{' ---: |' * (len(pairs) + len(more) + 2)} --- |")

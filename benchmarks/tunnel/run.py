@@ -1,7 +1,7 @@
 """Our tunnel beside the stock one, alternating in one run: throughput, latency, connects, handshakes, memory, a
 stalled reader; and one worker beside four (`scaling`), each held to a tenth of a core.
 
-    python -m benchmarks.tunnel.run [--rounds 5] [--only echo,stall] [--pairs ours,stock] [--workers 1,2]
+    python -m benchmarks.tunnel.run [--rounds 5] [--only echo,stall] [--pairs ours,compiled,stock] [--workers 1,2]
 
 Clients use an HTTP-CONNECT front end on a unix socket; server and agent speak TLS on loopback. The ratios are what
 counts: all pairs share the machine and its noise.

@@ -1,7 +1,7 @@
 """The receiving half of a connection: what each frame of the peer means, and what it may not do."""
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar, Final
+from typing import Final
 
 from garboard.rpc import frames
 from garboard.rpc.events import (
@@ -97,7 +97,7 @@ class Receiver:
         if length is not None and length != frame.length:
             raise ConnectionViolation(ErrorCode.FRAME_SIZE_ERROR, f"frame type {kind} of {frame.length} bytes")
         try:
-            return self._handlers[kind](self, frame)
+            return _HANDLERS[kind](self, frame)
         except StreamViolation as violation:
             return self._fail_stream(violation)
 
@@ -314,19 +314,24 @@ class Receiver:
         stream.apply(Trigger.RECEIVE_END)
         self._link.forget_if_closed(stream)
 
-    # Of the class: a receiver that held its own methods would wait for the garbage collector.
-    _handlers: ClassVar[dict[int, Callable[["Receiver", Frame], Iterable[Event]]]] = {
-        frames.DATA: _on_data,
-        frames.HEADERS: _on_headers,
-        frames.PRIORITY: _on_idle_frame,
-        frames.RST_STREAM: _on_rst_stream,
-        frames.SETTINGS: _on_settings,
-        frames.PUSH_PROMISE: _on_push_promise,
-        frames.PING: _on_ping,
-        frames.GOAWAY: _on_goaway,
-        frames.WINDOW_UPDATE: _on_window_update,
-        frames.CONTINUATION: _on_continuation,
-    }
+    @classmethod
+    def handlers(cls) -> "dict[int, Callable[[Receiver, Frame], Iterable[Event]]]":
+        """Return the methods by the type of a frame. What held its own would wait for the garbage collector."""
+        return {
+            frames.DATA: cls._on_data,
+            frames.HEADERS: cls._on_headers,
+            frames.PRIORITY: cls._on_idle_frame,
+            frames.RST_STREAM: cls._on_rst_stream,
+            frames.SETTINGS: cls._on_settings,
+            frames.PUSH_PROMISE: cls._on_push_promise,
+            frames.PING: cls._on_ping,
+            frames.GOAWAY: cls._on_goaway,
+            frames.WINDOW_UPDATE: cls._on_window_update,
+            frames.CONTINUATION: cls._on_continuation,
+        }
+
+
+_HANDLERS: Final = Receiver.handlers()
 
 
 def _flaw_of_increment(increment: int) -> ErrorCode:

@@ -7,9 +7,9 @@ from typing import Final, Protocol
 from garboard.rpc import Status, StatusCode
 from garboard.values import Json
 
-DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-AGENT_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
-LATENCY_BUCKETS: Final = (1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5)
+DEFAULT_BUCKETS: Final[tuple[float, ...]] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+AGENT_BUCKETS: Final[tuple[float, ...]] = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
+LATENCY_BUCKETS: Final[tuple[float, ...]] = (1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5)
 # As Go writes them, which is how dashboards ask for them.
 _GO_NAMES: Final = {
     **{code: code.name.title().replace("_", "") for code in StatusCode},

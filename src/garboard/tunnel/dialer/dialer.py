@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Protocol
+from typing import Any, Final, Protocol
 
 from garboard.tunnel.dialer.dialling import DialFailed, Dials
 from garboard.tunnel.dialer.protocol import (
@@ -163,7 +163,7 @@ class Dialer:
 
     def _perform(self, effects: list[DialerEffect]) -> None:
         for effect in effects:
-            self._handlers[type(effect)](self, effect)
+            _HANDLERS[type(effect)](self, effect)
 
     def _send_to_peer(self, effect: ToPeer) -> None:
         message, connection = effect
@@ -208,12 +208,17 @@ class Dialer:
         else:
             endpoint.cut()
 
-    # Of the class: a dialer that held its own methods would wait for the garbage collector.
-    _handlers: ClassVar[dict[type, Callable[["Dialer", Any], None]]] = {
-        ToPeer: _send_to_peer,
-        Dial: _dial,
-        StopDial: _stop_dial,
-        Deny: _deny,
-        ForgetConnection: _forget,
-        CloseEndpoint: _close,
-    }
+    @classmethod
+    def handlers(cls) -> "dict[type, Callable[[Dialer, Any], None]]":
+        """Return the methods by the type of an effect. What held its own would wait for the garbage collector."""
+        return {
+            ToPeer: cls._send_to_peer,
+            Dial: cls._dial,
+            StopDial: cls._stop_dial,
+            Deny: cls._deny,
+            ForgetConnection: cls._forget,
+            CloseEndpoint: cls._close,
+        }
+
+
+_HANDLERS: Final = Dialer.handlers()

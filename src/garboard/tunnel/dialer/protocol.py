@@ -6,7 +6,7 @@ Dialling, sockets and buffers are left to the modules around it.
 
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from garboard.tunnel.dialer.states import (
     CLOSE_REQUESTED,
@@ -85,7 +85,7 @@ class DialerProtocol:
 
     def peer_sent(self, packet: Packet) -> list[DialerEffect]:
         """One packet of the peer that is not DATA for an open connection."""
-        handle = self._handlers.get(type(packet))
+        handle = _HANDLERS.get(type(packet))
         return handle(self, packet) if handle is not None else []  # stock agents ignore the rest as well
 
     def _data(self, packet: packets.Data) -> list[DialerEffect]:
@@ -155,14 +155,19 @@ class DialerProtocol:
             self.connections.pop(connection.connect_id, None)
         return [make(connection, error) for make in makers]
 
-    # Of the class: what held its own methods would wait for the garbage collector.
-    _handlers: ClassVar[dict[type, Callable[["DialerProtocol", Any], list[DialerEffect]]]] = {
-        packets.Data: _data,
-        packets.DialRequest: _dial,
-        packets.CloseRequest: _close_requested,
-        packets.CloseResponse: _peer_closed,
-        packets.CloseDial: _dial_cancelled,
-    }
+    @classmethod
+    def handlers(cls) -> "dict[type, Callable[[DialerProtocol, Any], list[DialerEffect]]]":
+        """Return the methods by the type of a packet. What held its own would wait for the garbage collector."""
+        return {
+            packets.Data: cls._data,
+            packets.DialRequest: cls._dial,
+            packets.CloseRequest: cls._close_requested,
+            packets.CloseResponse: cls._peer_closed,
+            packets.CloseDial: cls._dial_cancelled,
+        }
+
+
+_HANDLERS: Final = DialerProtocol.handlers()
 
 
 def _send_accepted(connection: EndpointConnection, _error: str) -> DialerEffect:
