@@ -72,7 +72,7 @@ compiled: setup  ## Make build/compiled: the package with the tunnel's modules c
 real: setup programs  ## Comparisons with the real programs (needs root)
 	@tools/setup/system-packages cri browser
 	$(PYTEST) --record=real -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify"
-	PYTHONPATH=build/compiled $(PYTEST) --record=compiled -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(ON_COMPILED)
+	PYTHONPATH=$(CURDIR)/build/compiled $(PYTEST) --record=compiled -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(ON_COMPILED)
 	$(PYTEST) --record=alone -m "real and not lab and alone and not verify"
 
 # In two processes where there is memory for the clusters of both.
