@@ -40,4 +40,4 @@ def test_what_is_left_to_verify_belongs_to_a_capability_that_a_change_touches() 
 
 def test_every_capability_has_tests_and_the_budgets_add_up() -> None:
     assert {capability_of(path) for path in (*owned_paths(), "tests/test_retry.py")} == set(BUDGET_MINUTES)
-    assert sum(BUDGET_MINUTES.values()) == 63
+    assert sum(BUDGET_MINUTES.values()) == 64.5
