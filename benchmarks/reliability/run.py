@@ -4,14 +4,15 @@
 
 Needs root. The scratch part takes minutes; `--scenario NAME` takes one scenario of it. The lab part kills init and a
 control-plane join at every step, and a swap of static pods and an upgrade at some points, others each day, and takes
-hours: `--live 0` leaves it out, `--live N` takes every n-th point, `--only join` one part. Every outcome is written to
-build/reliability.jsonl at once; a run that was cut short goes on after the last of them, `--again` begins anew.
+hours: `--live 0` leaves it out, `--live N` takes every n-th point, `--only join` one part (parts run side by side),
+`--then resume` one way on. Every outcome is written to build/reliability.jsonl at once; a run that was cut short goes
+on after the last of them, `--again` begins anew.
 """
 
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,8 +20,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import hardware
-from tools.harness.killing import chosen_points
-from tools.harness.lab_kills import Scene, init_scene, joining_scene, point_name
+from tools.harness.killing import KillPoint, chosen_points
+from tools.harness.lab_kills import LiveOutcome, Scene, init_scene, joining_scene, point_name
 from tools.harness.reliability_table import Row, with_table
 from tools.harness.scratch import kill_everywhere
 from tools.harness.scratch_kills import SCENARIOS
@@ -31,6 +32,8 @@ Making = Callable[[str], AbstractContextManager[Scene | SwapScene | UpgradeScene
 PAGE = Path("docs/reliability.md")
 RESULTS = Path("build/reliability.jsonl")
 PARTS = ("scratch", "init", "join", "swap", "upgrade")
+THEN = ("resume", "undo")
+_RUNS = 8  # that all points of init or of a join are spread over, to be resumed after them
 
 
 def main() -> None:
@@ -56,6 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scenario", action="append", choices=names, help="scratch: only this one; may be repeated")
     parser.add_argument("--live", type=int, default=1, help="lab: kill only at every n-th point; 0 for none")
     parser.add_argument("--first", type=int, help="lab: the first point; another one each day if not all are taken")
+    parser.add_argument("--then", action="append", choices=THEN, help="lab: only what is done so; may be repeated")
     parser.add_argument("--only", action="append", choices=PARTS, help="only this part; may be repeated")
     parser.add_argument("--fresh", action="store_true", help="lab: make clusters anew that are kept between runs")
     parser.add_argument("--again", action="store_true", help="forget the outcomes of earlier runs")
@@ -96,16 +100,30 @@ def _live(part: str, asked: argparse.Namespace) -> Iterator[Row]:
     known = {(row["scenario"], row["then"], row["point"]) for row in _rows()}
     if not asked.live:
         return
-    with making_of(part, fresh=asked.fresh)(f"kills-{part}-{datetime.now(UTC):%H%M%S}") as scene:
+    with making_of(part, fresh=asked.fresh)(f"kills-{part}-{os.getpid()}") as scene:
         phases = scene.steps()
         points = scene.points(phases)
-        for point in chosen_points(points, scene.stride * asked.live, asked.first):
-            for then, outcome in (("undo", scene.after_undo), ("resume", scene.after_resume)):
-                if (scene.name, then, point_name(point)) in known:
-                    continue
-                row = asdict(outcome(point, phases[point.index])) | {"of": len(points)}
-                print(row["scenario"], row["then"], row["point"], row["phase"], row["problems"] or "ok", flush=True)
-                yield row
+        chosen = chosen_points(points, scene.stride * asked.live, asked.first)
+        left = {then: [each for each in chosen if (scene.name, then, point_name(each)) not in known]
+                for then in asked.then or THEN}  # fmt: skip
+        for outcome in _outcomes(scene, phases, left):
+            row = asdict(outcome) | {"of": len(points)}
+            print(row["scenario"], row["then"], row["point"], row["phase"], row["problems"] or "ok", flush=True)
+            yield row
+
+
+def _outcomes(
+    scene: Scene | SwapScene | UpgradeScene, phases: Sequence[str], left: Mapping[str, Sequence[KillPoint]]
+) -> Iterator[LiveOutcome]:
+    """Yield what became of all points; a run that can be is killed at several of those it is resumed after, in turn."""
+    resumed = left.get("resume", ())
+    if isinstance(scene, Scene):
+        for first in range(min(_RUNS, len(resumed))):
+            points = resumed[first::_RUNS]
+            yield from scene.after_resumes(points, [phases[each.index] for each in points])
+    else:
+        yield from (scene.after_resume(each, phases[each.index]) for each in resumed)
+    yield from (scene.after_undo(each, phases[each.index]) for each in left.get("undo", ()))
 
 
 if __name__ == "__main__":

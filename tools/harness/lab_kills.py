@@ -1,10 +1,10 @@
-"""Kill init and control-plane joins in the lab, each at one point, and compare what resume and undo leave.
+"""Kill init and control-plane joins in the lab, at one point or at several, and compare what resume and undo leave.
 
 One lab serves all points: an undo, or a reset after a resume, brings its nodes back to how they were.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -17,6 +17,7 @@ from tools.harness.lab import LabUnderTest, put
 from tools.harness.node_program import garboard_for_nodes
 
 VERSION = "v1.37.1"
+_KILLED = 128 + 9  # the status of a shell for what SIGKILL has ended
 _ETCD = "/etc/kubernetes/pki/etcd"
 _ETCDCTL = f"etcdctl --cacert {_ETCD}/ca.crt --cert {_ETCD}/server.crt --key {_ETCD}/server.key member list"
 _NODES = "kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o name"
@@ -69,7 +70,7 @@ class Scene:
     def after_undo(self, point: KillPoint, phase: str) -> LiveOutcome:
         """Kill the run, undo it, and say what is not as it was: files, members, nodes, pods, the service."""
         before = self._seen()
-        problems = self._kill(point)
+        problems = self._kill(point, self.words)
         done = self.lab.exec(self.node, *self.garboard, "undo", check=False)
         if done.returncode:
             problems.append(f"undo ended with {done.returncode}: {done.stderr[-800:]}")
@@ -77,20 +78,31 @@ class Scene:
 
     def after_resume(self, point: KillPoint, phase: str) -> LiveOutcome:
         """Kill the run, resume it, and say what is missing; then the node is reset for the next one."""
-        problems = self._kill(point)
-        finished = self._finished_certificates()
-        done = self.lab.exec(self.node, *self.garboard, "resume", check=False)
-        if done.returncode:
-            problems.append(f"resume ended with {done.returncode}: {done.stderr[-800:]}")
-        after = self._finished_certificates()
-        problems += [f"{path} was made again" for path, found in finished.items() if after.get(path) != found]
-        problems += self._missing()
-        self._clear()
-        return LiveOutcome(self.name, point_name(point), phase, "resume", problems)
+        return self.after_resumes([point], [phase])[0]
 
-    def _kill(self, point: KillPoint) -> list[str]:
-        done = self.lab.exec(self.node, *point.of(self.garboard), *self.words, check=False)
+    def after_resumes(self, points: Sequence[KillPoint], phases: Sequence[str]) -> list[LiveOutcome]:
+        """Kill one run at each of the points in turn, resume it each time, and say what is missing at its end."""
+        killed: list[list[str]] = []
+        finished: dict[str, str] = {}
+        for number, point in enumerate(points):
+            killed.append(self._kill(point, ("resume",) if number else self.words))
+            finished = self._finished_certificates() | finished
+        done = self.lab.exec(self.node, *self.garboard, "resume", check=False)
+        ended = [f"resume ended with {done.returncode}: {done.stderr[-800:]}"] if done.returncode else []
+        after = self._finished_certificates()
+        ended += [f"{path} was made again" for path, found in finished.items() if after.get(path) != found]
+        ended += self._missing()
+        self._clear()
+        return [
+            LiveOutcome(self.name, point_name(point), phase, "resume", problems + ended)
+            for point, phase, problems in zip(points, phases, killed, strict=True)
+        ]
+
+    def _kill(self, point: KillPoint, words: tuple[str, ...]) -> list[str]:
+        done = self.lab.exec(self.node, *point.of(self.garboard), *words, check=False)
         status = json.loads(self.lab.exec(self.node, *self.garboard, "status", "-o", "json").stdout)
+        if done.returncode != _KILLED:
+            return [f"{' '.join(words)} was not killed but ended with {done.returncode}: {done.stderr[-500:]}"]
         return [] if status["runs"] else [f"no run is open after the kill: {done.stderr[-500:]}"]
 
     def _seen(self) -> str:
