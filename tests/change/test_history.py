@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace as replace_in
 
 from garboard.change.history import asked_back, compared, history_document, history_text
+from garboard.change.patch_sets import PatchSets
 from garboard.errors import BadUsage
 from garboard.phases.change_record import ChangeRecord
 from tests.support.change.rollouts import begun, rollout
-from tests.support.change.snapshots import f1
+from tests.support.change.snapshots import f1, f2
 
 RECORD = begun(rollout(f1(), "scheduler.extraArgs[v]=1"), "committed")
 
@@ -27,8 +29,11 @@ def test_the_newest_comes_first_and_the_current_one_is_marked() -> None:
     assert (document["current"], newest["revision"], newest["parent"], newest["message"]) == (1, 1, 0, "why")
 
 
-def test_without_any_change_there_is_no_history() -> None:
-    assert history_text(ChangeRecord()) == "no change was made by garboard change apply\n"
+def test_without_any_revision_there_is_no_history() -> None:
+    assert (
+        history_text(ChangeRecord())
+        == "the cluster has no revisions: garboard init, upgrade or change apply makes the first\n"
+    )
     assert history_document(ChangeRecord()) == {"current": None, "revisions": []}
 
 
@@ -57,6 +62,22 @@ def test_passwords_are_hidden_and_patch_sets_are_told_by_their_digests() -> None
     _, text = compared(record, 1, 2)
     assert "pass@" not in text
     assert "+" + "ab" * 32 in text
+
+
+def test_a_node_that_a_revision_does_not_name_keeps_its_patches_on_the_way_back() -> None:
+    """Such as one that joined a cluster whose first revision is that of init."""
+    digest = "ab" * 32
+    nodes = [replace_in(each, patch_set="" if each.name == "cp1" else digest) for each in f2().nodes]
+    joined = replace_in(f2(), nodes=nodes, patch_sets={digest: {"etcd.yaml": "{}\n"}})
+    made = replace_in(RECORD.require(0), patch_sets={"cp1": "", "cp3": ""})
+    asked = asked_back(replace(RECORD, revisions={**RECORD.revisions, 0: made}), 0)
+    found = PatchSets.of(joined, None, asked.patch_sets)
+    assert [found.of_node(node) for node in joined.control_planes] == [("", ""), (digest, digest), (digest, "")]
+
+
+def test_a_change_names_the_nodes_without_patches_too() -> None:
+    assert RECORD.require(1).patch_sets == dict.fromkeys((each.name for each in f1().nodes), "")
+    assert "patches/" not in compared(RECORD, 0, 1)[1]
 
 
 def test_what_is_not_kept_cannot_be_asked_for() -> None:

@@ -173,13 +173,13 @@ def test_only_the_newest_revisions_stay() -> None:
     assert gone == [f"garboard-revision-{number}" for number in range(5)]
 
 
-def test_nodes_may_read_the_target_and_its_revisions_and_no_other_config_map() -> None:
+def test_nodes_may_read_the_target_and_revisions_also_the_next_and_no_other_config_map() -> None:
     plan = first_plan(rollout(f1(is_seen=True), FLAG))
     (content,) = (s.action.content for s in plan.steps if isinstance(s.action, PutObject) and s.action.kind == "Role")
     assert at(content, "rules") == [
         {
             "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"],
-            "resourceNames": ["garboard-change", "garboard-revision-0", "garboard-revision-1"],
+            "resourceNames": ["garboard-change", *(f"garboard-revision-{number}" for number in range(11))],
         }
     ]  # fmt: skip
 

@@ -437,6 +437,16 @@ def test_object_that_the_run_left_as_it_was_is_left_by_undo_too() -> None:
     assert gone.name == "new"
 
 
+@pytest.mark.parametrize("version", ["3", "4"])
+def test_object_of_another_version_that_the_run_left_is_left_by_undo_too(version: str) -> None:
+    files, cluster = MemoryFiles(), Objects()
+    cluster.objects["old"] = {"data": {"x": "1"}, "metadata": {"name": "old", "resourceVersion": "3"}}
+    observers, interpreters = Observers(files=files, objects=cluster), interpreters_over(files=files, objects=cluster)
+    step = replace(put("old", {"data": {}}), keeps_existing=True, resource_version=version)
+    run = carried_out(plan(step), interpreters, observers)
+    assert [type(each) for each in undone(run, observers)] == ([PutObject] if version == "3" else [])
+
+
 def test_objects_wait_for_the_unit_that_brings_back_the_api_server_of_this_node() -> None:
     path = "/etc/kubernetes/manifests/kube-apiserver.yaml"
     files, cluster = MemoryFiles({path: (0o600, b"old")}), Objects()

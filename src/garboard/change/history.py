@@ -31,7 +31,7 @@ def history_document(record: ChangeRecord) -> dict[str, Json]:
 
 def history_text(record: ChangeRecord) -> str:
     if not record.revisions:
-        return "no change was made by garboard change apply\n"
+        return "the cluster has no revisions: garboard init, upgrade or change apply makes the first\n"
     lines = []
     for each in _newest_first(record):
         mark = "*" if each.number == record.current else " "
@@ -68,7 +68,7 @@ def _diffs(before: Revision, after: Revision) -> Iterator[tuple[str, str]]:
 
 
 def _texts(revision: Revision) -> dict[str, str]:
-    patches = {f"patches/{name}": f"{digest}\n" for name, digest in revision.patch_sets.items()}
+    patches = {f"patches/{name}": f"{digest}\n" for name, digest in revision.patch_sets.items() if digest}
     return {**revision.documents, **patches, "kubernetesVersion": f"{revision.kubernetes_version}\n"}
 
 

@@ -26,8 +26,9 @@ _RECORDED = "an upgrade or another change must not drop the patches"
 class PatchSets:
     """The files of every set by its digest, and the set that is asked for, if another one is.
 
-    `recorded` are the digests that single nodes shall have, by their names, where a recorded state is asked for, and
-    `contents` those of them that the cluster does not have yet, by their digests.
+    `recorded` are the digests that single nodes shall have, by their names, where a recorded state is asked for: empty
+    for none, while a node that it does not name, such as one that has joined since, keeps what it has. `contents` are
+    those of them that the cluster does not have yet, by their digests.
     """
 
     files: Mapping[str, Mapping[str, bytes]]
@@ -60,7 +61,8 @@ class PatchSets:
     def _refuse_lost(self, snapshot: ClusterSnapshot) -> None:
         """Refuse a recorded state whose patches the cluster has not kept: nodes would lose them without a word."""
         names = {node.name for node in snapshot.nodes}
-        lost = [digest for name, digest in (self.recorded or {}).items() if name in names and digest not in self.files]
+        needed = [digest for name, digest in (self.recorded or {}).items() if name in names and digest]
+        lost = [digest for digest in needed if digest not in self.files]
         if lost:
             raise BadDocument(
                 f"ConfigMap {RECORD} does not hold the patch set {lost[0][:_SHOWN]} that is asked for",
@@ -71,7 +73,7 @@ class PatchSets:
     def of_node(self, node: SnapshotNode) -> tuple[str, str]:
         """Return the digests of the sets of a node, before and after; of a worker only its kubelet is patched."""
         if self.recorded is not None:
-            return node.patch_set, self.recorded.get(node.name, "")
+            return node.patch_set, self.recorded.get(node.name, node.patch_set)
         if self.wanted is None:
             return node.patch_set, node.patch_set
         is_for_worker = any(basename(path).startswith(KUBELET_TARGET) for path in self.wanted.files)

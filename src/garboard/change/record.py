@@ -39,8 +39,8 @@ def documents_of(snapshot: ClusterSnapshot, changed: Mapping[str, str] | None = 
 
 
 def patch_sets_of(snapshot: ClusterSnapshot) -> dict[str, str]:
-    """Return the digests of the patches of the nodes that have any."""
-    return {each.name: each.patch_set for each in snapshot.nodes if each.patch_set}
+    """Return the digests of the patches of all nodes; empty for those that have none."""
+    return {each.name: each.patch_set for each in snapshot.nodes}
 
 
 def state_of(revision: Revision) -> RecordedState:

@@ -165,7 +165,7 @@ class Rollout:
                 found[each.name] = dict(each.data)[next(iter(dict(each.data)))]
             elif each.name == RECORD:
                 found |= {key.removeprefix(_NODE_KEY): text for key, text in each.data if key.startswith(_NODE_KEY)}
-        return {name: digest for name, digest in found.items() if digest}
+        return found
 
 
 def version_of(snapshot: ClusterSnapshot) -> str:

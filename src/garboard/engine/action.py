@@ -153,7 +153,8 @@ class PutObject:
     those of `shared_keys` that another node uses. Undo also leaves an object that serves another one, which `serves`
     names by its kind, namespace and name, while that one exists. Owner references without a `uid` get the uid of the
     owner, which must exist by then. With a `resource_version`, only exactly that version of the object is replaced: if
-    it has another one, or has gone, the plan is stale. With `keeps_existing`, an object that exists stays as it is.
+    it has another one, or has gone, the plan is stale. With `keeps_existing`, an object that exists stays as it is, or
+    with both, one of another version.
     """
 
     api_version: str

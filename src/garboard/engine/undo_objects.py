@@ -35,10 +35,19 @@ def restore_objects(
         if isinstance(action, PutObject | PatchObject | DeleteObject):
             for each in before.objects:
                 key = (each.kind, each.namespace, each.name)
-                was_kept = isinstance(action, PutObject) and action.keeps_existing and each.sha256
+                was_kept = isinstance(action, PutObject) and _was_kept(action, each, kept)
                 if key not in found and not was_kept and not (keeps_shared and each.namespace):
                     found[key] = _way_back(action, each, kept)
     yield from reversed(found.values())
+
+
+def _was_kept(action: PutObject, former: ObjectPreImage, kept: Callable[[str], bytes]) -> bool:
+    """Say whether an object was there that the action was to leave as it was."""
+    if not action.keeps_existing or not former.sha256 or not action.resource_version:
+        return action.keeps_existing and bool(former.sha256)
+    content: Json = json.loads(kept(former.sha256))
+    metadata = content.get("metadata") if isinstance(content, dict) else None
+    return not isinstance(metadata, dict) or metadata.get("resourceVersion") != action.resource_version
 
 
 def _way_back(action: ObjectAction, former: ObjectPreImage, kept: Callable[[str], bytes]) -> Action:

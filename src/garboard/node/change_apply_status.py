@@ -65,7 +65,7 @@ def _state(record: ChangeRecord) -> str:
 def status_text(record: ChangeRecord) -> str:
     target = record.target
     if target is None:
-        return "no change was made by garboard change apply\n"
+        return "the cluster has no revisions: garboard init, upgrade or change apply makes the first\n"
     revision = record.revisions.get(target.revision)
     why = f": {revision.message}" if revision and revision.message else ""
     lines = [f"revision {target.revision} by {target.author or 'somebody'}{why}", f"  {_state(record)}"]

@@ -90,7 +90,7 @@ def _observe(
     with PooledKeys(() if prepared.is_shown else _keys_ahead(given.config, selected, machine)) as keys:
         context, warnings = observe_init(
             given.loaded,
-            _options(flags, given.config, selected),
+            _options(flags, given.config, selected, machine),
             host=node_host(machine),
             machine=machine,
             patches=node_patches(given.config, flags, role="control-plane"),
@@ -103,12 +103,15 @@ def _observe(
         yield Observed(context=context, settings=_settings(given.config, cluster), cluster=cluster, keys=keys)
 
 
-def _options(flags: GivenFlags, config: InitConfiguration, selected: Sequence[Placed[InitContext]]) -> InitOptions:
+def _options(
+    flags: GivenFlags, config: InitConfiguration, selected: Sequence[Placed[InitContext]], machine: NodeMachine
+) -> InitOptions:
     return InitOptions(
         kubeconfig=flags.text("kubeconfig") or ADMIN_CONF,
         kubeconfig_dir=flags.text("kubeconfig-dir") or KUBERNETES_DIR,
         uploads_certs=flags.switch("upload-certs"),
         author=who(),
+        has_cluster=isinstance(config.cluster.etcd, LocalEtcd) and _has_cluster(config.cluster.etcd, machine),
         certificate_key=config.certificate_key or os.urandom(32).hex(),
         shows_join_command=any(each.path == "show-join-command" for each in selected),
         prints_token=not flags.switch("skip-token-print"),

@@ -53,6 +53,7 @@ class InitOptions:
     uploads_certs: bool = False
     certificate_key: str = field(default="", repr=False)  # what shared certificates are sealed with
     author: str = ""  # who makes the cluster, for its record
+    has_cluster: bool = False  # what lives in etcd on this node already
     shows_join_command: bool = False
     prints_token: bool = True
     prints_certificate_key: bool = True
@@ -153,9 +154,12 @@ def plan_bootstrap_token(context: InitContext) -> Iterator[Step | Note]:
     yield from plan_bootstrap_tokens(context, context.bootstrap_tokens)
 
 
-def plan_first_revision(context: InitContext) -> Iterator[Step]:
+def plan_first_revision(context: InitContext) -> Iterator[Step | Note]:
     """Plan to record what the cluster was made with, as the revision that changes set out from."""
-    made = RecordedConfiguration(kubernetes_version=as_uploaded(context.cluster).kubernetes_version)
+    if context.options.has_cluster:
+        return  # it has a record of its own, or the first change finds that it has none
+    version = as_uploaded(context.cluster).kubernetes_version
+    made = RecordedConfiguration(kubernetes_version=version, patch_sets={context.node_name: ""})
     configuration = made.after(made.kubernetes_version, context.stored_maps)
     yield from record_first_revision(configuration, context.node_name, context.options.author)
 

@@ -25,6 +25,7 @@ REPORT = "garboard.dev/change"  # the annotation of a Node: REVISION:DIGEST:RESU
 KEPT = 10
 MAX_BYTES = 100 * 1024  # of each object; etcd takes 1.5 MiB, and every revision that is kept is read by nodes
 BASELINE = 0
+TOO_LARGE = "too-large"
 
 ChangeState: TypeAlias = Literal["pending", "canary", "rolling", "committed", "reverting", "reverted"]
 # `confirmed`: done, and nothing on the node will take it back any more.
@@ -222,6 +223,6 @@ def _text(recorded: _Recorded, what: str) -> str:
         raise BadDocument(
             f"{what} takes {len(text) // 1024} KiB, and a cluster keeps {MAX_BYTES // 1024} KiB of each at most",
             hint="configuration of this size belongs into files that flags name, or into patches",
-            error_class="too-large",
+            error_class=TOO_LARGE,
         )
     return text.decode()

@@ -367,6 +367,17 @@ class Refusing:
         raise self.error
 
 
+def test_object_of_another_version_is_left_with_a_warning_where_it_is_to_be_kept() -> None:
+    """Such as the record of a cluster, if somebody else has written it while the cluster went up."""
+    lines: list[str] = []
+    interpreter = ObjectInterpreter(Refusing(StalePlan("the plan is stale: ConfigMap a/x has gone")), MemoryFiles())
+    run = StepContext({}, lines.append, lambda _facts: None)
+    with pytest.raises(StalePlan):
+        interpreter.put(versioned(a="1"), run)
+    interpreter.put(dataclasses.replace(versioned(a="1"), keeps_existing=True), run)
+    assert lines == ["warning: ConfigMap a/x has gone; it is left as it is"]
+
+
 def deleting(error: GarboardError, *, may_be_left: bool) -> list[str]:
     lines: list[str] = []
     action = DeleteObject(api_version="v1", kind="Node", name="n", is_needed=False, may_be_left=may_be_left)

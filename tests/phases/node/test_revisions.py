@@ -9,14 +9,19 @@ import pytest
 from garboard.change.record import documents_of, patch_sets_of
 from garboard.change.rollout import Rollout, version_of
 from garboard.change.snapshot import ClusterSnapshot, SnapshotNode, StoredConfig
-from garboard.engine import DeleteObject, Plan, PutObject, Step
+from garboard.engine import DeleteObject, Note, Plan, PutObject, Step
 from garboard.manifests.uploaded import CONFIG_KEYS, KUBEADM_CONFIG
 from garboard.phases import plan_workflow, select
 from garboard.phases.change_record import ChangeRecord
 from garboard.phases.init import INIT, InitOptions
 from garboard.phases.node.records import RECORD
 from garboard.phases.node.records import patch_sets_of as recorded_sets
-from garboard.phases.node.revisions import RECORD_PHASE, RecordedConfiguration, record_next_revision
+from garboard.phases.node.revisions import (
+    RECORD_PHASE,
+    RecordedConfiguration,
+    record_first_revision,
+    record_next_revision,
+)
 from garboard.phases.revision import KEPT, ChangeTarget, Revision, read_revision, read_target
 from garboard.phases.upgrade.tree import plan_upgraded_revision
 from tests.support.change.rollouts import rollout
@@ -92,10 +97,23 @@ def test_the_first_change_finds_on_record_what_init_has_made() -> None:
 
 
 def test_a_record_that_is_there_already_stays() -> None:
-    """Such as in an etcd that was restored below a new control plane."""
-    steps = [each for each in init_plan().steps if each.phase == RECORD_PHASE]
-    assert len(steps) == 4
-    assert all(isinstance(each.action, PutObject) and each.action.keeps_existing for each in steps)
+    """Such as in an etcd that was restored below a new control plane, or in an external one."""
+    assert [each for each in init_plan(has_cluster=True).steps if each.phase == RECORD_PHASE] == []
+    steps = [each.action for each in init_plan().steps if each.phase == RECORD_PHASE]
+    kept = [each.name for each in steps if isinstance(each, PutObject) and each.keeps_existing]
+    assert kept == ["garboard-revision-0", "garboard-change"]
+
+
+def test_a_configuration_that_no_revision_has_room_for_is_a_warning_and_no_error() -> None:
+    large = replace(AFTER, documents={KUBEADM_CONFIG: "- x\n" * 30_000})
+    for found in (
+        record_first_revision(large, "cp1", "bob"),
+        record_next_revision(on_record(BEFORE), BEFORE, large, "cp1"),
+    ):
+        (note,) = found
+        assert isinstance(note, Note)
+        assert note.is_warning
+        assert "no revision records this: revision" in note.text
 
 
 @pytest.mark.parametrize("skip", ["record", "upload-config", "upload-config/kubeadm"])
@@ -115,7 +133,8 @@ def test_a_plan_of_init_does_not_depend_on_the_time() -> None:
 def next_steps(
     record: ChangeRecord, before: RecordedConfiguration = BEFORE, after: RecordedConfiguration = AFTER
 ) -> list[Step]:
-    return [*record_next_revision(record, before, after, "cp1", author="bob", message="upgraded")]
+    found = record_next_revision(record, before, after, "cp1", author="bob", message="upgraded")
+    return [each for each in found if isinstance(each, Step)]
 
 
 def on_record(*configurations: RecordedConfiguration) -> ChangeRecord:
@@ -204,13 +223,28 @@ def test_an_upgrade_records_the_texts_that_it_stores() -> None:
     context = upgraded_node()
     upgraded = replace(context.upgraded, documents={**BEFORE.documents, "kubelet-config": "maxPods: 110\n"})
     stored = {"kubelet-config": {"kubelet": "maxPods: 99\n"}, RECORD: {"node.node-1": "dd", "set.dd": "packed"}}
-    steps = [*plan_upgraded_revision(replace(context, upgraded=upgraded, stored_maps=stored))]
-    found, made = recorded(steps)[0]
+    config = {KUBEADM_CONFIG: {"ClusterConfiguration": f"kubernetesVersion: {TARGET}\n"}}
+    context = replace(context, upgraded=upgraded)
+    planned = plan_upgraded_revision(replace(context, stored_maps={**stored, **config}))
+    found, made = recorded(each for each in planned if isinstance(each, Step))[0]
     assert (found.kubernetes_version, made.kubernetes_version) == (FORMER, TARGET)
-    assert made.documents == {**BEFORE.documents, "kubelet-config": "maxPods: 99\n"}
+    assert made.documents == {
+        **BEFORE.documents, "kubelet-config": "maxPods: 99\n", KUBEADM_CONFIG: f"kubernetesVersion: {TARGET}\n"
+    }  # fmt: skip
     assert made.patch_sets == {"node-1": "dd"}
     assert made.message == f"upgraded from {FORMER} to {TARGET}"
     assert made.request == f"upgrade apply {TARGET}"
+
+
+def test_an_upgrade_that_does_not_store_the_version_records_the_one_that_is_stored() -> None:
+    """With --skip-phases upload-config/kubeadm."""
+    context = upgraded_node()
+    context = replace(context, upgraded=replace(context.upgraded, documents=BEFORE.documents))
+    stored = {"kubelet-config": {"kubelet": "maxPods: 99\n"}}
+    planned = plan_upgraded_revision(replace(context, stored_maps=stored))
+    _, made = recorded(each for each in planned if isinstance(each, Step))[0]
+    assert (made.kubernetes_version, made.documents[KUBEADM_CONFIG]) == (FORMER, BEFORE.documents[KUBEADM_CONFIG])
+    assert made.message == f"upgraded to {TARGET}"
 
 
 def test_a_change_after_an_upgrade_sets_out_from_what_the_upgrade_recorded() -> None:

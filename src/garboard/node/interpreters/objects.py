@@ -42,6 +42,7 @@ _PATIENCE_OF_WAITS_S = 5.0
 # Until the kubelet has a certificate of its own, the node uses the kubeconfig that it joined with.
 _STAND_INS = {KUBELET_CONF: BOOTSTRAP_KUBELET_CONF}
 _MAX_CONFLICTS = 5
+_STALE = "the plan is stale: "
 _OWNERS = ("metadata", "ownerReferences")
 _VERSION = ("metadata", "resourceVersion")
 _ANNOTATIONS = ("metadata", "annotations")
@@ -85,8 +86,13 @@ class ObjectInterpreter:
     def add_to(self, interpreters: Interpreters) -> None:
         interpreters.add(PutObject, self.put).add(PatchObject, self.patch).add(DeleteObject, self.delete)
 
-    def put(self, action: PutObject, _run: StepContext) -> None:
-        self.objects.put(self._filled(action))
+    def put(self, action: PutObject, run: StepContext) -> None:
+        try:
+            self.objects.put(self._filled(action))
+        except StalePlan as error:
+            if not action.keeps_existing:
+                raise
+            run.report(f"warning: {error.message.removeprefix(_STALE)}; it is left as it is")
 
     def patch(self, action: PatchObject, _run: StepContext) -> None:
         self.objects.patch(action)
@@ -316,7 +322,7 @@ def _replace_version(client: "kube.KubeClient", action: PutObject, content: Json
         if found and client.is_replaced(ref, content) and _mapping(found, _DATA) == _mapping(content, _DATA):
             return
         event = f"has changed since version {action.resource_version}" if found else "has gone"
-        raise StalePlan(f"the plan is stale: {ref} {event}", hint="find out who changed it, and plan again") from error
+        raise StalePlan(f"{_STALE}{ref} {event}", hint="find out who changed it, and plan again") from error
 
 
 def delete_object(client: "kube.KubeClient", action: DeleteObject) -> None:

@@ -106,18 +106,18 @@ def recorded_set(objects: RecordView, node_name: str, *, is_worker: bool) -> Pat
 
 
 def node_sets(data: Mapping[str, Json]) -> dict[str, str]:
-    """Return the digests of the sets that a record names for nodes, by the names of these."""
+    """Return the digests of the sets that a record names for nodes, by the names of these; empty for none."""
     found = {key.removeprefix(_NODE): value for key, value in data.items() if key.startswith(_NODE)}
-    return {name: digest for name, digest in found.items() if isinstance(digest, str) and digest}
+    return {name: digest for name, digest in found.items() if isinstance(digest, str)}
 
 
 def patch_sets_of(objects: RecordView, nodes: Iterable[Mapping[str, Json]]) -> dict[str, str]:
-    """Return the digests of the patches of Nodes that have any, by their names: as recorded, else as noted."""
+    """Return the digests of the patches of Nodes by their names: as recorded, else as noted, and empty for none."""
     record = objects.find("ConfigMap", KUBE_SYSTEM, RECORD)
     data = record.get("data") if record else None
     recorded = node_sets(data if isinstance(data, dict) else {})
     found = {_name_of(each): _noted_on(each) for each in nodes}
-    return {name: digest for name, noted in found.items() if (digest := recorded.get(name) or noted)}
+    return {name: recorded.get(name) or noted for name, noted in found.items()}
 
 
 def _name_of(node: Mapping[str, Json]) -> str:

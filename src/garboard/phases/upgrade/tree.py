@@ -96,20 +96,22 @@ def plan_patch_record(context: UpgradeContext) -> Iterator[Step | Note]:
         yield Note(f"{text}, with --patches", is_warning=True)
 
 
-def plan_upgraded_revision(context: UpgradeContext) -> Iterator[Step]:
+def plan_upgraded_revision(context: UpgradeContext) -> Iterator[Step | Note]:
     """Plan to record what the cluster is configured as now, if that is not what is on record."""
     upgraded, options = context.upgraded, context.options
     former, version = (as_uploaded(each).kubernetes_version for each in (upgraded.former, context.cluster))
     before = RecordedConfiguration(
         kubernetes_version=former, documents=upgraded.documents, patch_sets=upgraded.patch_sets
     )
+    after = before.after(version, context.stored_maps)
+    is_newer = after.kubernetes_version != former
     yield from record_next_revision(
         context.record,
         before,
-        before.after(version, context.stored_maps),
+        after,
         context.node_name,
         author=options.author,
-        message=f"upgraded from {former} to {version}" if former != version else f"upgraded to {version}",
+        message=f"upgraded from {former} to {version}" if is_newer else f"upgraded to {version}",
         request=f"upgrade apply {version}" if options.is_first else "upgrade node",
     )
 
