@@ -179,7 +179,7 @@ def test_plan_that_was_saved_is_refused_once_somebody_has_changed_the_configurat
     saved.write_text(capfd.readouterr().out)
     text = nodes.stored("kubelet-config")["kubelet"]
     _store(nodes, text + "registryBurst: 11\n")
-    assert run(["change", "apply", str(saved), "--yes", *via]) == 1
+    assert run(["change", "apply", str(saved), "--yes", *via]) == 16
     told = capfd.readouterr().err
     assert "error[stale-plan]" in told
     assert "kubelet-config by kubectl" in told, "who has written it last"

@@ -12,6 +12,7 @@ from garboard.change.drift_request import AskedChange, DriftRequest
 from garboard.change.node_files import ObservedFiles, with_files
 from garboard.change.node_work import PlanOptions
 from garboard.change.observations import observations
+from garboard.change.outcomes import ChangeStale
 from garboard.change.planning import plan_change
 from garboard.change.request import ChangeRequest, NewPatchSet, RecordedState
 from garboard.change.rollout import ChangeIntent
@@ -19,7 +20,7 @@ from garboard.change.saved_plan import SavedPlan
 from garboard.change.snapshot import ClusterSnapshot
 from garboard.documents import Json, read_yaml
 from garboard.engine import NodePart
-from garboard.errors import BadDocument, StalePlan
+from garboard.errors import BadDocument
 from garboard.manifests.kubelet import CONFIG_FILE, INSTANCE_CONFIG_FILE
 from garboard.node.change_apply import from_elsewhere, options_of, stale_request
 from garboard.node.change_drift import resolved
@@ -154,8 +155,9 @@ def test_what_moved_on_the_way_is_refused_with_who_wrote_it() -> None:
         snapshot=on_node(moved, "cp1"), last_writers={"kubelet-config": "kubectl-edit at noon", "kube-proxy": ""}
     )
     told = r"kube-system/kubelet-config has moved \(last written: kubelet-config by kubectl-edit at noon\)"
-    with pytest.raises(StalePlan, match=told):
+    with pytest.raises(ChangeStale, match=told) as refused:
         stale_request(handed.saved, handed.request, handed.intent, observed)
+    assert (refused.value.error_class, refused.value.exit_code) == ("stale-plan", 16)
 
 
 def test_nodes_are_told_in_the_order_of_the_plan_and_the_first_one_at_the_end_again() -> None:

@@ -340,6 +340,8 @@ def test_a_record_that_nobody_resumes_is_closed_and_lets_others_begin(cluster: C
         ("cp1", "undone-13", 13, False),
         ("cp1", "busy-15", 15, False),
         ("cp1", "refuse", 1, False),
+        ("cp1", "stale-16", 16, False),
+        ("cp2", "stale-16", 14, True),
         ("cp1", "needs-14", 14, True),
         ("cp2", "undone-13", 13, True),
         ("cp3", "needs-14", 14, True),

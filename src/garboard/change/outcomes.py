@@ -1,6 +1,6 @@
 """How a change ends where it is not simply done: each has an exit code of its own, from 10 up."""
 
-from garboard.errors import GarboardError
+from garboard.errors import GarboardError, StalePlan
 
 # No errors: 10 is that of a plan with changes.
 IS_DONE, HAS_FOLLOW_UPS = 0, 12
@@ -39,3 +39,9 @@ class ChangeInProgress(GarboardError):
 
     exit_code = 15
     default_class = "change-in-progress"
+
+
+class ChangeStale(StalePlan):
+    """What the plan was made from has moved before the change began; nothing was changed, and planning again helps."""
+
+    exit_code = 16

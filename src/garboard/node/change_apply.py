@@ -10,7 +10,7 @@ from garboard.change.confirming import refuse_unconfirmable
 from garboard.change.drift_request import AskedChange
 from garboard.change.following import parts_of
 from garboard.change.node_work import PlanOptions
-from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE
+from garboard.change.outcomes import HAS_FOLLOW_UPS, IS_DONE, ChangeStale
 from garboard.change.plan import ChangePlan, NodeChange
 from garboard.change.planning import plan_change
 from garboard.change.record import refuse_unfinished
@@ -153,7 +153,7 @@ def stale_request(
         again = replace(intent, accepted=accepted)
         saved.refuse_stale([_again(each, resolved(request, observed, each), saved, again) for each in views])
     except StalePlan as error:
-        raise StalePlan(f"{error.message}{_last_writers(observed)}", hint=error.hint) from error
+        raise ChangeStale(f"{error.message}{_last_writers(observed)}", hint=error.hint) from error
     return request, replace(intent, accepted=accepted)
 
 

@@ -15,6 +15,7 @@ from garboard.change.outcomes import (
     ChangeInProgress,
     ChangeNeedsHelp,
     ChangeRolledBack,
+    ChangeStale,
 )
 from garboard.change.planning import plan_change
 from garboard.change.record import refuse_unfinished
@@ -102,7 +103,7 @@ class PlannedChange:
 def begin_planned(
     planned: PlannedChange, carry_out: Callable[[PlannedChange], None], plan_again: Callable[[], PlannedChange]
 ) -> PlannedChange:
-    """Carry a plan out, and return it; one whose first node began nothing is made again, if what it is made from moved.
+    """Carry a plan out, and return it; one that is stale on its first node is made again, if it is another one.
 
     The API shows some seconds late what runs on a node: just after a change, the first node may make another plan than
     the machine that tells it.
@@ -111,7 +112,7 @@ def begin_planned(
         try:
             carry_out(planned)
             return planned
-        except CoordinatorStopped:
+        except ChangeStale:
             again = plan_again()
             if again.handed == planned.handed:
                 raise
@@ -232,7 +233,9 @@ def stopped(coordinator: Coordinator, error: CoordinatorStopped) -> GarboardErro
     kinds: dict[int, type[GarboardError]] = {
         each.exit_code: each for each in (ChangeBlocked, ChangeRolledBack, ChangeInProgress)
     }
-    if index == 0 and is_untouched and status not in kinds:
-        error.hint = hint
-        return error
+    if index == 0 and is_untouched:  # a node that follows makes its own plan, which is never stale
+        kinds[ChangeStale.exit_code] = ChangeStale
+        if status not in kinds:
+            error.hint = hint
+            return error
     return kinds.get(status, ChangeNeedsHelp)(error.message, hint=hint)

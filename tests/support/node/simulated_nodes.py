@@ -4,7 +4,7 @@ What a node does with its next command is the first word of its file `NODE.next`
 
 - `ok`, `fail`, `refuse`: a run that is committed, one that stays open, or none; with status 0, 1 or 4
 - `undone-13`, `needs-14`: a run of a change that was taken back, or that stays open; with status 13 or 14
-- `busy-15`: none, with status 15
+- `busy-15`, `stale-16`: none, with status 15 or 16
 - `lost-done`, `lost-open`, `lost-nothing`: the same, and then the connection fails with 255
 - `silent`: from then on, the node answers nothing but 255
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 _STATES = {"ok": "committed", "lost-done": "committed", "fail": "open", "lost-open": "open", "silent": "open",
            "undone-13": "undone", "needs-14": "open"}  # fmt: skip
-_STATUSES = {"ok": 0, "fail": 1, "refuse": 4, "undone-13": 13, "needs-14": 14, "busy-15": 15}
+_STATUSES = {"ok": 0, "fail": 1, "refuse": 4, "undone-13": 13, "needs-14": 14, "busy-15": 15, "stale-16": 16}
 
 
 def main(folder: Path, node: str, words: list[str]) -> int:

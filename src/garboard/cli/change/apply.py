@@ -59,7 +59,7 @@ def apply(
 
     The first node is taken back as a whole if any step of it fails (exit code 13). It ends with the commands for the
     other nodes (12), unless --wait or --via is given; 0 if nothing is left, 11 if the change is blocked, 15 while
-    another one is under way.
+    another one is under way, 16 if the plan is stale.
     """
     asked = RequestOptions(**options)  # type: ignore[arg-type]
     reporter = ConsoleReporter()
