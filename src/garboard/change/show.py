@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from garboard.change.codes import Weight
 from garboard.change.document import digest_of
@@ -32,6 +33,17 @@ def plan_text(plan: ChangePlan) -> str:
         lines += ["", "Left for you to do:", *(f"  - {each}" for each in plan.follow_ups)]
     lines += ["", _summary(plan)]
     return without_passwords("\n".join(lines) + "\n")
+
+
+def is_shown_alike(plan: ChangePlan, other: ChangePlan) -> bool:
+    """Whether two plans do the same as far as a reader is shown, whatever they were made from."""
+    return _shown_work(plan) == _shown_work(other)
+
+
+def _shown_work(plan: ChangePlan) -> tuple[str, list[str]]:
+    # Of many nodes that do the same, the text names the first and the last.
+    nodes = [each.node for each in plan.parts if isinstance(each, NodeChange)]
+    return plan_text(replace(plan, observed=())), nodes
 
 
 def _attribute_lines(each: PlannedAttribute) -> Iterator[str]:

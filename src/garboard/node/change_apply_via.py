@@ -20,7 +20,7 @@ from garboard.change.outcomes import (
 from garboard.change.planning import plan_change
 from garboard.change.record import refuse_unfinished
 from garboard.change.rollout import Rollout, refuse_blocked
-from garboard.change.show import plan_text
+from garboard.change.show import is_shown_alike, plan_text
 from garboard.change.snapshot import ClusterSnapshot
 from garboard.engine import ClusterPlan, cluster_plan_as_text
 from garboard.errors import GarboardError, NotReady
@@ -60,8 +60,7 @@ def apply_via(asked: ApplyRequest, via: Via, local: LocalNode) -> int:
         _refuse_open(coordinator, asked)
     rollout, handed = _planned(asked, admin, local)
     if is_needless(asked, rollout):
-        local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
-        return IS_DONE
+        return _nothing_to_do(asked, local)
     if asked.is_shown:
         plan = coordinated_plan(rollout, handed)
         local.reporter.show(f"{plan_text(rollout.plan)}\nCommands on the nodes:\n\n{cluster_plan_as_text(plan)}")
@@ -74,17 +73,13 @@ def apply_via(asked: ApplyRequest, via: Via, local: LocalNode) -> int:
         begin(coordinator_of(local, via, admin, waits=asked.waits), asked.command, planned.on_nodes)
 
     def plan_again() -> PlannedChange:
-        found = PlannedChange(*_planned(asked, admin, local))
-        if plan_text(found.rollout.plan) != plan_text(rollout.plan):
-            confirm_plan(asked, found.rollout, local)
-        return found
+        return PlannedChange(*_planned(asked, admin, local))
 
-    planned = PlannedChange(rollout, handed)
-    if asked.saved is None:
-        planned = begin_planned(planned, carry_out, plan_again)
-    else:  # it is carried out as it was reviewed, or not at all
-        carry_out(planned)
-    local.reporter.report(f"[{asked.command}] revision {planned.rollout.revision.number} is done on all nodes")
+    return carry_out_planned(asked, PlannedChange(rollout, handed), carry_out, plan_again, local)
+
+
+def _nothing_to_do(asked: ApplyRequest, local: LocalNode) -> int:
+    local.reporter.report(f"[{asked.command}] nothing to do: the cluster is as it is asked for")
     return IS_DONE
 
 
@@ -100,25 +95,45 @@ class PlannedChange:
         return coordinated_plan(self.rollout, self.handed)
 
 
-def begin_planned(
-    planned: PlannedChange, carry_out: Callable[[PlannedChange], None], plan_again: Callable[[], PlannedChange]
-) -> PlannedChange:
-    """Carry a plan out, and return it; one that is stale on its first node is made again, if it is another one.
+def carry_out_planned(
+    asked: ApplyRequest,
+    planned: PlannedChange,
+    carry_out: Callable[[PlannedChange], None],
+    plan_again: Callable[[], PlannedChange],
+    local: LocalNode,
+) -> int:
+    """Carry out a plan that was confirmed, and return the exit code; one that is stale where it begins is made again.
 
     The API shows some seconds late what runs on a node: just after a change, the first node may make another plan than
-    the machine that tells it.
+    the machine that tells it. A plan that was saved is carried out as it was reviewed, or not at all.
     """
-    for _ in range(_PLANNED_AT_MOST - 1):
+    for left in reversed(range(_PLANNED_AT_MOST if asked.saved is None else 1)):
         try:
             carry_out(planned)
-            return planned
-        except ChangeStale:
-            again = plan_again()
+            break
+        except ChangeStale as stop:
+            if not left:
+                raise
+            local.reporter.report(f"[{asked.command}] the plan is stale on {planned.rollout.here}: planning again")
+            again = _after(stop, plan_again)
             if again.handed == planned.handed:
                 raise
-            planned = again
-    carry_out(planned)
-    return planned
+        if is_needless(asked, again.rollout):  # somebody else has done it meanwhile
+            return _nothing_to_do(asked, local)
+        if not is_shown_alike(again.rollout.plan, planned.rollout.plan):
+            confirm_plan(asked, again.rollout, local)
+        planned = again
+    local.reporter.report(f"[{asked.command}] revision {planned.rollout.revision.number} is done on all nodes")
+    return IS_DONE
+
+
+def _after(stop: ChangeStale, plan_again: Callable[[], PlannedChange]) -> PlannedChange:
+    """Return a plan that is made because of a stop; an error of making it leads back to that."""
+    try:
+        return plan_again()
+    except GarboardError as error:
+        # A cause that the error has already was raised while the stop was handled, so that its context is the stop.
+        raise error from error.__cause__ or stop
 
 
 def coordinator_of(local: LocalNode, via: Via, admin: AdminKubeconfig, *, waits: bool = False) -> Coordinator:
