@@ -9,6 +9,8 @@ PYTEST = $(BIN)/python -m pytest -q --seed=$(or $(SEED),$(DAY)) $(if $(FRESH),--
 BY_FILE := --dist loadfile --no-loadscope-reorder
 # Compiled files are kept, also where the environment says otherwise: every process of every tier needs those of all tests.
 unexport PYTHONDONTWRITEBYTECODE
+# Where tests of the lab are: to collect all the others takes longer than some of them.
+LAB := tests/lab tests/reliability
 # What talks to the programs from outside, which is how compiled modules are tested.
 ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py faults.py hostile_wire.py stock_counterparts.py authentication.py)
 STAMP := $(VENV)/.installed
@@ -78,8 +80,8 @@ real: setup programs  ## Comparisons with the real programs (needs root)
 # In two processes where there is memory for the clusters of both.
 lab: setup programs  ## Tests with real clusters in namespaces of this machine (needs root)
 	@tools/setup/system-packages lab lab-test
-	$(PYTEST) --record=lab -n auto $(BY_FILE) -m "lab and not alone and not verify"
-	$(PYTEST) --record=lab-alone -m "lab and alone and not verify"
+	$(PYTEST) --record=lab -n auto $(BY_FILE) -m "lab and not alone and not verify" $(LAB)
+	$(PYTEST) --record=lab-alone -m "lab and alone and not verify" $(LAB)
 
 budget: setup
 	@$(BIN)/python -m tools.budget begin
@@ -93,8 +95,8 @@ verify: setup programs  ## What is exhaustive, long or rare (needs root and 1.5 
 	$(VERIFY) -n 2 -m "hypothesis and not real and not lab" --hypothesis-profile=verify --hypothesis-seed=$(or $(SEED),$(DAY))
 	$(VERIFY) -n 2 $(BY_FILE) -m "(verify or sampled) and not lab and not alone"
 	$(VERIFY) -m "(verify or sampled) and not lab and alone"
-	$(VERIFY) -n auto $(BY_FILE) -m "(verify or sampled) and lab and not alone"
-	$(VERIFY) -m "(verify or sampled) and lab and alone"
+	$(VERIFY) -n auto $(BY_FILE) -m "(verify or sampled) and lab and not alone" $(LAB)
+	$(VERIFY) -m "(verify or sampled) and lab and alone" $(LAB)
 
 reliability: setup  ## Kill init, joins, swaps and upgrades, and write the table of docs/reliability.md (needs root)
 	@tools/setup/system-packages lab

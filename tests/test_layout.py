@@ -102,3 +102,11 @@ def test_every_module_of_the_machine_is_open_or_closed_to_the_command_line() -> 
     there = {f"garboard.host.{path.stem}" for path in (PACKAGE / "host").glob("[!_]*.py")}
     opened = {f"garboard.host.{name}" for name in ("file_trees", "files", "folders", "root")}
     assert there - opened == {each for each in contract["forbidden_modules"] if each.startswith("garboard.host.")}
+
+
+def test_tests_of_the_lab_are_where_make_looks_for_them() -> None:
+    (folders,) = (line.partition(":=")[2].split() for line in (ROOT / "Makefile").read_text().splitlines()
+                  if line.startswith("LAB :="))  # fmt: skip
+    marked = [path for path in (ROOT / "tests").rglob("*.py") if ".mark." + "lab" in path.read_text()]
+    assert marked
+    assert [path for path in marked if not any(path.is_relative_to(ROOT / each) for each in folders)] == []
