@@ -9,8 +9,9 @@ PYTEST = $(BIN)/python -m pytest -q --seed=$(or $(SEED),$(DAY)) $(if $(FRESH),--
 BY_FILE := --dist loadfile --no-loadscope-reorder
 # Compiled files are kept, also where the environment says otherwise: every process of every tier needs those of all tests.
 unexport PYTHONDONTWRITEBYTECODE
-# Where tests of the lab are: to collect all the others takes longer than some of them.
+# Where tests of a tier are: to collect all the others takes longer than some of them.
 LAB := tests/lab tests/reliability
+REAL = $(shell grep -rl --include='test_*.py' 'mark[.]real' tests | sort)
 # What talks to the programs from outside, which is how compiled modules are tested.
 ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py faults.py hostile_wire.py stock_counterparts.py authentication.py)
 STAMP := $(VENV)/.installed
@@ -73,9 +74,9 @@ compiled: setup  ## Make build/compiled: the package with the tunnel's modules c
 
 real: setup programs  ## Comparisons with the real programs (needs root)
 	@tools/setup/system-packages cri browser
-	$(PYTEST) --record=real -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify"
+	$(PYTEST) --record=real -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(REAL)
 	PYTHONPATH=$(CURDIR)/build/compiled $(PYTEST) --record=compiled -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(ON_COMPILED)
-	$(PYTEST) --record=alone -m "real and not lab and alone and not verify"
+	$(PYTEST) --record=alone -m "real and not lab and alone and not verify" $(REAL)
 
 # In two processes where there is memory for the clusters of both.
 lab: setup programs  ## Tests with real clusters in namespaces of this machine (needs root)

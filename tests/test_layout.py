@@ -110,3 +110,7 @@ def test_tests_of_the_lab_are_where_make_looks_for_them() -> None:
     marked = [path for path in (ROOT / "tests").rglob("*.py") if ".mark." + "lab" in path.read_text()]
     assert marked
     assert [path for path in marked if not any(path.is_relative_to(ROOT / each) for each in folders)] == []
+
+
+def test_no_tests_are_real_without_saying_so_in_their_own_file() -> None:
+    assert [path for path in (ROOT / "tests").rglob("conftest.py") if ".mark." + "real" in path.read_text()] == []
