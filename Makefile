@@ -10,7 +10,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 # Compiled files are kept, also where the environment says otherwise: every process of every tier needs those of all tests.
 unexport PYTHONDONTWRITEBYTECODE
 # What talks to the programs from outside, which is how compiled modules are tested.
-ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py faults.py hostile_wire.py stock_counterparts.py authentication.py)
+ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py faults.py hostile_wire.py stock_counterparts.py authentication.py compiled_programs.py)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
@@ -72,7 +72,7 @@ compiled: setup  ## Make build/compiled: the package with the tunnel's modules c
 real: setup programs  ## Comparisons with the real programs (needs root)
 	@tools/setup/system-packages cri browser
 	$(PYTEST) --record=real -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify"
-	PYTHONPATH=$(CURDIR)/build/compiled $(PYTEST) --record=compiled -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(ON_COMPILED)
+	PYTHONPATH=$(CURDIR)/build/compiled $(PYTEST) --compiled --record=compiled -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(ON_COMPILED)
 	$(PYTEST) --record=alone -m "real and not lab and alone and not verify"
 
 # In two processes where there is memory for the clusters of both.
