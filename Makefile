@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LAB := tests/lab tests/reliability
 REAL = $(shell grep -rl --include='test_*.py' 'mark[.]real' tests | sort)
 # What talks to the programs from outside, which is how compiled modules are tested.
-ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py faults.py hostile_wire.py stock_counterparts.py authentication.py)
+ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py faults.py hostile_wire.py stock_counterparts.py authentication.py compiled_programs.py)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
@@ -75,7 +75,7 @@ compiled: setup  ## Make build/compiled: the package with the tunnel's modules c
 real: setup programs  ## Comparisons with the real programs (needs root)
 	@tools/setup/system-packages cri browser
 	$(PYTEST) --record=real -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(REAL)
-	PYTHONPATH=$(CURDIR)/build/compiled $(PYTEST) --record=compiled -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(ON_COMPILED)
+	PYTHONPATH=$(CURDIR)/build/compiled $(PYTEST) --compiled --record=compiled -n 2 $(BY_FILE) -m "real and not lab and not alone and not verify" $(ON_COMPILED)
 	$(PYTEST) --record=alone -m "real and not lab and alone and not verify" $(REAL)
 
 # In two processes where there is memory for the clusters of both.

@@ -40,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--seed", type=int, default=int(time.time()) // 86_400, help="of samples and random input; else the day's"
     )
     group.addoption("--capability", choices=CAPABILITIES, help="run only the tests of this one")
+    group.addoption(
+        "--compiled", action="store_true", help="fail unless the tunnel runs compiled (PYTHONPATH=build/compiled)"
+    )
     group.addoption("--record", metavar="TIER", help="write how long the tests took, for `python -m tools.budget`")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a build backend runs beside the project, not in it
-from tools.compiled.modules import extensions
+from tools.compiled.cache import extensions
 
 
 class CompiledTunnel(BuildHookInterface[Any]):

@@ -1,13 +1,10 @@
 """Which modules are compiled, and how: from a copy of the sources, so that no extension shadows what is edited."""
 
 import hashlib
-import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 
 import mypy.version
@@ -27,8 +24,9 @@ HOT = (
     "tunnel/wire/capabilities", "tunnel/wire/flow", "tunnel/wire/packets", "tunnel/wire/pipes", "tunnel/wire/sockets",
 )  # fmt: skip
 _IMPORTED = ("rpc", "tunnel", "net", "model", "documents")  # by the modules above, and by each other
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "garboard/compiled")
 SHARED = "garboard_tunnel"  # the name of the extension that holds the code of all of them
+_SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+EXTENSIONS = frozenset(Path(f"{name}{_SUFFIX}") for name in (f"{SHARED}__mypyc", *(f"garboard/{each}" for each in HOT)))
 _MYPY = "[mypy]\nexplicit_package_bases = true\nnamespace_packages = true\nfollow_imports = silent\n"
 _SETUP = """\
 from mypyc.build import mypycify
@@ -42,34 +40,23 @@ setup(
 _DOCSTRING = re.compile(r'\A""".*?"""\n', re.DOTALL)
 
 
-def extensions(source: Path) -> Path:
-    """Return a folder with the extensions of the package below `source`, compiled once and kept in the cache."""
-    kept = _CACHE / _digest(source)
-    if not kept.is_dir():
-        print("compiling the tunnel (minutes)", file=sys.stderr)
-        with tempfile.TemporaryDirectory(prefix="garboard-compiled-") as folder:
-            made = _compile(source, Path(folder))
-            shutil.rmtree(_CACHE, ignore_errors=True)
-            new = kept.with_suffix(f".{os.getpid()}")
-            for path in made:
-                (new / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(Path(folder, path), new / path)
-            new.rename(kept)
-    return kept
-
-
-def _digest(source: Path) -> str:
+def digest(source: Path) -> str:
     """Return the digest of all that the extensions are made from: sources, what they import, this tool, and Python."""
     found = hashlib.sha256(f"{mypy.version.__version__} {sysconfig.get_config_var('SOABI')}".encode())
     packages = (path for name in _IMPORTED for path in (source / "garboard" / name).rglob("*.py"))
-    for path in (*sorted(packages), *sorted((source / "garboard").glob("*.py")), Path(__file__)):
-        found.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    for path in (*sorted(packages), *sorted((source / "garboard").glob("*.py"))):
+        found.update(f"{path.relative_to(source)}\0".encode() + path.read_bytes() + b"\0")
+    found.update(Path(__file__).read_bytes())
     return found.hexdigest()[:32]
 
 
-def _compile(source: Path, folder: Path) -> tuple[Path, ...]:
-    """Compile the modules in an empty folder; return the extensions, relative to it."""
-    shutil.copytree(source / "garboard", folder / "garboard", ignore=shutil.ignore_patterns("__pycache__"))
+def is_whole(folder: Path) -> bool:
+    """Whether all extensions are below a folder, and no others."""
+    return {path.relative_to(folder) for path in folder.rglob("*.so")} == EXTENSIONS
+
+
+def compile_copy(folder: Path) -> None:
+    """Compile the modules in a folder with a copy of the package and nothing else, and put the extensions there."""
     paths = [f"garboard/{name}.py" for name in HOT]
     for path in paths:
         text = (folder / path).read_text()
@@ -82,11 +69,9 @@ def _compile(source: Path, folder: Path) -> tuple[Path, ...]:
     )
     if done.returncode:
         raise SystemExit(f"the tunnel's modules cannot be compiled:\n{done.stdout[-4000:]}")
-    made = sorted(path.relative_to(folder) for path in folder.rglob("*.so") if "build" not in path.parts)
-    expected = len(HOT) + 1
-    if len(made) != expected:
-        raise SystemExit(f"{len(made)} extensions were made, and {expected} are needed:\n{done.stdout[-4000:]}")
-    return tuple(made)
+    missing = sorted(str(path) for path in EXTENSIONS if not (folder / path).is_file())
+    if missing:
+        raise SystemExit(f"these extensions were not made: {', '.join(missing)}\n{done.stdout[-4000:]}")
 
 
 def for_mypyc(text: str) -> str:
