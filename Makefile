@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LAB := tests/lab tests/reliability
 REAL = $(shell grep -rl --include='test_*.py' 'mark[.]real' tests | sort)
 # What talks to the programs from outside, which is how compiled modules are tested.
-ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py faults.py hostile_wire.py stock_counterparts.py authentication.py compiled_programs.py)
+ON_COMPILED = $(addprefix tests/tunnel/test_,interop.py hostile_wire.py stock_counterparts.py authentication.py compiled_programs.py)
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
