@@ -37,6 +37,11 @@ def test_sample_says_of_how_many_points_and_leaves_the_whole_pass() -> None:
     assert lines(with_table(found, [], "another")) == told
 
 
+def test_whole_pass_takes_the_place_of_samples() -> None:
+    sampled = with_table(FORMER, rows(7, of=88), "a machine")
+    assert lines(with_table(sampled, rows(88, of=88), "a machine")) == [f"| init | undo | 88 | 88 | {NOW} |"]
+
+
 def test_wrong_outcome_is_not_counted_as_correct() -> None:
     taken = rows(2, of=2) + rows(1, of=3, problems=["it is open"])
     assert lines(with_table(FORMER, taken, "a machine")) == [f"| init | undo | 3 | 2 | {NOW} |"]

@@ -12,8 +12,8 @@ _HEAD = "| what was killed | then | points | correct outcomes | measured |\n| --
 def with_table(page: str, rows: Iterable[Row], machine: str) -> str:
     """Return the page with the outcomes in its table: how many points were taken, and how many of them ended well.
 
-    A sample of the points has a row of its own, which says how many there are. Each row has the days of its outcomes;
-    what was not measured keeps the row that it has.
+    A sample of the points has a row of its own, which says how many there are, until all of them are taken. Each row has
+    the days of its outcomes; what was not measured keeps the row that it has.
     """
     text, _, former = page.partition(MARK)
     lines = {tuple(cells[:2]): cells for cells in _cells(former)}
@@ -27,8 +27,11 @@ def with_table(page: str, rows: Iterable[Row], machine: str) -> str:
         there_are[key] = max(there_are[key], row.get("of", 0))
     for key, found in counted.items():
         name, then, taken = *key, str(len(found))
+        sample = f"{name}, a sample"
         if len(found) < there_are[key]:
-            name, taken = f"{name}, a sample", f"{taken} of {there_are[key]}"
+            name, taken = sample, f"{taken} of {there_are[key]}"
+        else:
+            lines.pop((sample, then), None)
         lines[name, then] = [name, then, taken, str(sum(found)), _measured(stamps[key], machine)]
     told = "".join(f"| {' | '.join(cells)} |\n" for cells in lines.values())
     return f"{text}{MARK}\n\n{_HEAD}{told}"
