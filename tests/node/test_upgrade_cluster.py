@@ -79,11 +79,14 @@ def test_failure_stops_it_and_the_same_command_goes_on(
     assert "going on with" in capsys.readouterr().err
 
 
-def test_same_command_goes_on_with_the_flags_that_it_has_now(upgrade: Upgrade, tmp_path: Path) -> None:
+def test_same_command_goes_on_with_the_flags_that_it_has_now(
+    upgrade: Upgrade, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "cp2.next").write_text('["refuse"]')
     assert upgrade("v1.37.1", "--yes") == 1
     assert upgrade("v1.37.1", "--yes", "--drift", "keep") == 0
     assert commands(tmp_path)[2:] == ["cp2: upgrade node --drift=keep", "worker1: upgrade node --drift=keep"]
+    assert "no run has begun" not in capsys.readouterr().err, "nothing is on its way after a refusal"
 
 
 def test_node_that_has_left_the_cluster_holds_up_no_other(

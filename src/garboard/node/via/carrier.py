@@ -174,9 +174,14 @@ class Carrier:
         return self.find_out(node, words, before, outcome.reason, find_out_s)
 
     def find_out(
-        self, node: str, words: Sequence[str], before: RemoteStatus, reason: str, timeout_s: float
-    ) -> CommandFound:
-        """Ask a node what became of a command, until nothing is at work there; `before` is what it said before that."""
+        self, node: str, words: Sequence[str], before: RemoteStatus, reason: str, timeout_s: float,
+        *, has_ended: bool = False,
+    ) -> CommandFound:  # fmt: skip
+        """Ask a node what became of a command, until nothing is at work there; `before` is what it said before that.
+
+        One that may still be on its way is waited for.
+        """
+        quiet_s = 0.0 if has_ended else min(QUIET_S, timeout_s)
         found: list[RemoteStatus] = []
         reported, lost_at = set[str](), self._clock.now_s()
 
@@ -188,7 +193,7 @@ class Carrier:
             found[:] = [answer]
             if answer.locked_by:
                 return f"{answer.locked_by} is at work there"
-            if not answer.since(before) and self._clock.now_s() - lost_at < min(QUIET_S, timeout_s):
+            if not answer.since(before) and self._clock.now_s() - lost_at < quiet_s:
                 return "no run has begun there yet"
             return None
 
