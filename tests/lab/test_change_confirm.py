@@ -14,7 +14,7 @@ from tools.harness.changing import CONTROL_PLANES, NODES, Changing
 from tools.harness.killing import KillPoint
 from tools.harness.lab import LabUnderTest, put
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 ARMED = "/var/lib/garboard/change/armed.json"
@@ -122,7 +122,7 @@ def test_change_goes_back_by_itself_with_no_command_no_api_server_and_a_node_tha
     for name in CONTROL_PLANES:
         nodes.lab.exec(name, "sh", "-c", "kill -STOP $(pidof kube-apiserver)", check=False)
     for name in CONTROL_PLANES:
-        until(lambda name=name: _not_back(nodes, name))
+        until(lambda name=name: _not_back(nodes, name), timeout_s=900.0)  # one after the other
     await_api(nodes.lab)
     for name in CONTROL_PLANES:
         until(lambda name=name: left_of_confirming(nodes, name) or None)
