@@ -12,8 +12,8 @@ _HEAD = "| what was killed | then | points | correct outcomes | measured |\n| --
 def with_table(page: str, rows: Iterable[Row], machine: str) -> str:
     """Return the page with the outcomes in its table: how many points were taken, and how many of them ended well.
 
-    A sample of the points has a row of its own, which says how many there are, until all of them are taken. Each row has
-    the days of its outcomes; what was not measured keeps the row that it has.
+    A sample of the points has a row of its own, which says how many there are, until all of them are taken. Each row
+    has the days of its outcomes; what was not measured keeps the row that it has.
     """
     text, _, former = page.partition(MARK)
     lines = {tuple(cells[:2]): cells for cells in _cells(former)}
