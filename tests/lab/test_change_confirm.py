@@ -171,8 +171,16 @@ def _not_back(nodes: Changing, node: str) -> str | None:
 
 
 def _undone(nodes: Changing, node: str) -> list[tuple[str, str]]:
-    """Return when the members of a node went away and were back, by its journals: one span for each undo."""
-    journals = "/var/lib/garboard/runs/*-undo/journal.jsonl"
-    script = f"for each in {journals}; do head -n 2 $each | tail -n 1; tail -n 1 $each; done"
-    lines = [json.loads(line) for line in nodes.lab.exec(node, "sh", "-c", script).stdout.splitlines()]
-    return [(first["at"], last["at"]) for first, last in zip(lines[::2], lines[1::2], strict=True)]
+    """Return when the static pods of a node went away and were back, by its journals: one span for each undo.
+
+    What an undo does before that, such as to wait for the Lease, takes nothing away.
+    """
+    names = nodes.lab.exec(node, "sh", "-c", "ls -d /var/lib/garboard/runs/*-undo").stdout.split()
+    found = []
+    for name in names:
+        lines = [json.loads(line) for line in nodes.lab.exec(node, "cat", f"{name}/journal.jsonl").stdout.splitlines()]
+        steps = [each["action"].get("path", "") for each in lines[0]["plan"]["steps"]]
+        first = next((index for index, path in enumerate(steps) if path.startswith("/etc/kubernetes/manifests/")), 0)
+        began = [each["at"] for each in lines if each["type"] == "begin" and each["index"] == first]
+        found.append((began[-1], lines[-1]["at"]))
+    return found
