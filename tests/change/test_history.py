@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace as replace_in
 
-from garboard.change.history import asked_back, compared, history_document, history_text
+from garboard.change.history import NO_REVISIONS, asked_back, compared, history_document, history_text
 from garboard.change.patch_sets import PatchSets
 from garboard.errors import BadUsage
 from garboard.phases.change_record import ChangeRecord
@@ -30,10 +30,7 @@ def test_the_newest_comes_first_and_the_current_one_is_marked() -> None:
 
 
 def test_without_any_revision_there_is_no_history() -> None:
-    assert (
-        history_text(ChangeRecord())
-        == "the cluster has no revisions: garboard init, upgrade or change apply makes the first\n"
-    )
+    assert history_text(ChangeRecord()) == NO_REVISIONS
     assert history_document(ChangeRecord()) == {"current": None, "revisions": []}
 
 

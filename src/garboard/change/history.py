@@ -10,6 +10,8 @@ from garboard.patches.unified import TextDiff
 from garboard.phases.change_record import ChangeRecord
 from garboard.phases.revision import Revision
 
+NO_REVISIONS = "the cluster has no revisions: garboard init, upgrade or change apply makes the first\n"
+
 
 def asked_back(record: ChangeRecord, number: int) -> RecordedState:
     """Return what a revision has recorded, to be asked for again; never across a version of Kubernetes."""
@@ -31,7 +33,7 @@ def history_document(record: ChangeRecord) -> dict[str, Json]:
 
 def history_text(record: ChangeRecord) -> str:
     if not record.revisions:
-        return "the cluster has no revisions: garboard init, upgrade or change apply makes the first\n"
+        return NO_REVISIONS
     lines = []
     for each in _newest_first(record):
         mark = "*" if each.number == record.current else " "

@@ -43,8 +43,10 @@ def restore_objects(
 
 def _was_kept(action: PutObject, former: ObjectPreImage, kept: Callable[[str], bytes]) -> bool:
     """Say whether an object was there that the action was to leave as it was."""
-    if not action.keeps_existing or not former.sha256 or not action.resource_version:
-        return action.keeps_existing and bool(former.sha256)
+    if not action.keeps_existing or not former.sha256:
+        return False
+    if not action.resource_version:
+        return True
     content: Json = json.loads(kept(former.sha256))
     metadata = content.get("metadata") if isinstance(content, dict) else None
     return not isinstance(metadata, dict) or metadata.get("resourceVersion") != action.resource_version

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from garboard.change.history import NO_REVISIONS
 from garboard.change.outcomes import ChangeRolledBack
 from garboard.documents import Json
 from garboard.engine import PutObject
@@ -65,7 +66,7 @@ def _state(record: ChangeRecord) -> str:
 def status_text(record: ChangeRecord) -> str:
     target = record.target
     if target is None:
-        return "the cluster has no revisions: garboard init, upgrade or change apply makes the first\n"
+        return NO_REVISIONS
     revision = record.revisions.get(target.revision)
     why = f": {revision.message}" if revision and revision.message else ""
     lines = [f"revision {target.revision} by {target.author or 'somebody'}{why}", f"  {_state(record)}"]

@@ -1,6 +1,5 @@
 """A change carried to all nodes from one machine, through the operator's command: one node after the other."""
 
-import re
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +45,6 @@ from garboard.node.wiring import RunSettings
 from garboard.node.workflow import LocalNode
 from garboard.values import dataclass
 
-_STATUS = re.compile(r"it ended with status (\d+)")
 _COMMANDS = ("change apply", "change rollback", "change restart")
 _LEASE_WITHIN_S = 10.0
 _PLANNED_AT_MOST = 3  # times, while what it is planned from moves
@@ -237,11 +235,10 @@ def stopped(coordinator: Coordinator, error: CoordinatorStopped) -> GarboardErro
         return error
     index = next(index for index, part in enumerate(record.parts) if part.state != "done")
     part = record.parts[index]
-    found = _STATUS.search(part.reason)
-    status = int(found[1]) if found else 0
+    status = part.status or 0
     hint = "garboard change resume goes on from there; garboard change rollback REV --via takes all of it back"
     ended = (ChangeBlocked.exit_code, ChangeRolledBack.exit_code, ChangeInProgress.exit_code)
-    is_untouched = part.state == "failed" and not part.run and status
+    is_untouched = part.state == "failed" and status and not part.run
     if index == 0 and (status in ended or is_untouched):
         coordinator.abandon(record.name)
         hint = f"nothing was changed elsewhere; what {record.titles[0]} said above tells why"

@@ -26,7 +26,6 @@ _LEASE_S = 600.0
 _REMEMBERED = 20
 _DONE = ("committed", "confirmed", "unconfirmed")
 _OPEN = ("open", "damaged")
-_ENDED = "it ended with status "  # the reason of a part whose command is known to have ended
 # What takes a run back, and what arms its node before it: they are not the run of a part.
 _BESIDE = ("undo", "change arm", "change disarm")
 # Carries out steps on what all nodes share, under the coordinator's Lease; given again if it was cut short.
@@ -215,7 +214,7 @@ class Coordinator:
         name = run or self._name_of_run(part.node, before)
         if outcome.status == 0:
             return PartRecord("done", name)
-        return PartRecord("failed", name, f"{_ENDED}{outcome.status}", before)
+        return PartRecord("failed", name, f"it ended with status {outcome.status}", before)
 
     def _name_of_run(self, node: str, before: RemoteStatus) -> str:
         """Return the run that a command has made which has ended; empty if it made none, or the node is silent."""
@@ -229,7 +228,7 @@ class Coordinator:
         self._reporter.report(f"[{part.node}] asking what became of garboard {' '.join(part.words)}")
         found = self._carrier.find_out(
             part.node, part.words, former.before, f"the part was {former.state}", self._options.find_out_s,
-            has_ended=former.state == "failed" and former.reason.startswith(_ENDED),
+            has_ended=former.state == "failed" and former.status is not None,
         )  # fmt: skip
         if former.run:
             return self._carrier.status(part.node).runs.get(former.run)

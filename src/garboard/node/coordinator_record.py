@@ -4,6 +4,7 @@ A line is added before a part begins and after it has ended, so that a coordinat
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ PartState: TypeAlias = Literal["pending", "running", "done", "unknown", "failed"
 _PART_STATES = ("pending", "running", "done", "unknown", "failed")
 _NOTHING = RemoteStatus({})
 _FORMAT = 1
+_ENDED = re.compile(r"it ended with status (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,12 @@ class PartRecord:
     run: str = ""
     reason: str = ""
     before: RemoteStatus = _NOTHING
+
+    @property
+    def status(self) -> int | None:
+        """The status that the command of a part ended with; None if that is not known."""
+        found = _ENDED.match(self.reason)
+        return int(found[1]) if found else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from garboard.engine import DeleteObject, Note, PatchObject, PutObject, StalePlan, Step, StepContext
+from garboard.engine import Note, PutObject, StalePlan, Step, StepContext
 from garboard.kube import KubeClient, ObjectRef
 from garboard.lab.binaries import Binaries
 from garboard.model import DEFAULT_VERSION
 from garboard.node.change_record import read_record
-from garboard.node.interpreters.objects import ObjectInterpreter, delete_object, patch_object, put_object
+from garboard.node.interpreters.objects import ObjectInterpreter, put_object
 from garboard.phases.change_record import ChangeRecord
 from garboard.phases.node.revisions import RecordedConfiguration, record_first_revision, record_next_revision
 from garboard.phases.revision import read_revision, read_target
+from tests.support.change.nodes_in_change import Objects
 from tests.support.engine.actions import MemoryFiles
 from tests.support.kube.real_server import real_api_server
 
@@ -28,23 +29,6 @@ def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("server")
     with real_api_server(binaries, str(DEFAULT_VERSION), folder) as access, KubeClient(access) as client:
         yield client
-
-
-class Client:
-    """A cluster as interpreters and readers of the record use it."""
-
-    def __init__(self, client: KubeClient) -> None:
-        self.find, self.labelled, self.list_all = client.find, client.labelled, client.list_all
-        self._client = client
-
-    def put(self, action: PutObject) -> None:
-        put_object(self._client, action)
-
-    def patch(self, action: PatchObject) -> None:
-        patch_object(self._client, action)
-
-    def delete(self, action: DeleteObject) -> None:
-        delete_object(self._client, action)
 
 
 def content(**data: str) -> dict[str, Any]:
@@ -94,7 +78,7 @@ def test_version_that_was_planned_for_keeps_what_others_have_written(cluster: Ku
 def put_all(cluster: KubeClient, steps: Iterable[Step | Note]) -> list[str]:
     """Carry the steps out, and return the warnings."""
     warnings: list[str] = []
-    interpreter = ObjectInterpreter(Client(cluster), MemoryFiles())
+    interpreter = ObjectInterpreter(Objects(cluster), MemoryFiles())
     for step in steps:
         assert isinstance(step, Step)
         if isinstance(step.action, PutObject):
@@ -129,16 +113,16 @@ def test_record_that_somebody_has_written_meanwhile_stays_and_an_upgrade_ends_we
             cluster.delete(ObjectRef("ConfigMap", "kube-system", name))
     first = RecordedConfiguration(kubernetes_version="v1.36.4", documents={"kubeadm-config": "a: 1\n"})
     put_all(cluster, record_first_revision(first, "cp1", "alice"))
-    record = read_record(Client(cluster))
+    record = read_record(cluster)
     planned = [
         [*record_next_revision(record, first, replace(first, kubernetes_version=version), node)]
         for node, version in (("cp1", "v1.37.0"), ("cp2", "v1.37.1"))
     ]
     assert put_all(cluster, planned[1]) == []
-    before = read_record(Client(cluster))
+    before = read_record(cluster)
     told = [f"ConfigMap kube-system/garboard-change has changed since version {record.target_version}"]
     for _ in range(2):  # and when it is resumed
         assert put_all(cluster, planned[0]) == [f"warning: {each}; it is left as it is" for each in told]
-    assert read_record(Client(cluster)) == before
+    assert read_record(cluster) == before
     assert before.target is not None
     assert (before.target.canary, before.revisions[1].kubernetes_version) == ("cp2", "v1.37.1")
