@@ -87,7 +87,7 @@ def test_what_is_no_revision_is_refused(data: object) -> None:
 
 def test_a_revision_that_is_too_large_is_refused() -> None:
     large = msgspec.structs.replace(REVISION, documents={"kubeadm-config": "x" * MAX_BYTES})
-    with pytest.raises(BadDocument, match=r"revision 3 takes 100 KiB") as refused:
+    with pytest.raises(BadDocument, match=r"revision 3 takes 512 KiB") as refused:
         large.as_object()
     assert refused.value.error_class == "too-large"
 

@@ -23,7 +23,7 @@ REVISION_KEY, TARGET_KEY = "revision", "target"
 LABEL, LABELLED = "garboard.dev/revision", "true"  # by which revisions are listed
 REPORT = "garboard.dev/change"  # the annotation of a Node: REVISION:DIGEST:RESULT:TIME
 KEPT = 10
-MAX_BYTES = 100 * 1024  # of each object; etcd takes 1.5 MiB, and every revision that is kept is read by nodes
+MAX_BYTES = 512 * 1024  # of each object, which names every node; a ConfigMap takes 1 MiB
 BASELINE = 0
 TOO_LARGE = "too-large"
 

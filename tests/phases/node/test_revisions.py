@@ -105,7 +105,7 @@ def test_a_record_that_is_there_already_stays() -> None:
 
 
 def test_a_configuration_that_no_revision_has_room_for_is_a_warning_and_no_error() -> None:
-    large = replace(AFTER, documents={KUBEADM_CONFIG: "- x\n" * 30_000})
+    large = replace(AFTER, documents={KUBEADM_CONFIG: "- x\n" * 150_000})
     for found in (
         record_first_revision(large, "cp1", "bob"),
         record_next_revision(on_record(BEFORE), BEFORE, large, "cp1"),
