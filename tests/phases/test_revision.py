@@ -1,5 +1,6 @@
 """Revisions, the target and reports are what they were after they were written and read again."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import product
@@ -83,6 +84,12 @@ def test_what_is_no_revision_is_refused(data: object) -> None:
     with pytest.raises(BadDocument, match="garboard-revision-3") as refused:
         read_revision({"metadata": {"name": "garboard-revision-3"}, "data": data})  # type: ignore[dict-item]
     assert refused.value.error_class == "bad-revision"
+
+
+def test_a_revision_names_the_nodes_of_the_largest_cluster() -> None:
+    names = {f"ip-10-{each // 250}-{each % 250}-17.eu-central-1.compute.internal": "" for each in range(5_000)}
+    content = msgspec.structs.replace(REVISION, patch_sets=names).as_object().content
+    assert len(json.dumps(content)) < 1024 * 1024, "a ConfigMap takes no more"
 
 
 def test_a_revision_that_is_too_large_is_refused() -> None:
